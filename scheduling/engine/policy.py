@@ -1,0 +1,43 @@
+"""Every number and switch of the rules, named, with its default; presets change some of them (CONTRACT section 4)."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`durations`: `declared` (the scheduler sees only max_runtime) or `known`. Times in ms, shares in ppm."""
+
+    preset: str = "default"
+    order: str = "tiers"
+    block: str = "backfill"
+    borrowing: bool = True
+    preemption: bool = True
+    durations: str = "declared"
+    evicted_keep_place: bool = True
+    grace_development_ms: int = 300_000
+    grace_batch_ms: int = 30_000
+    starve_production_ms: int = HOUR_MS
+    starve_development_ms: int = 6 * HOUR_MS
+    starve_batch_ms: int = 24 * HOUR_MS
+    aged_batch_pool_ppm: int = 100_000
+    backfill_heads: int = 4
+    loan_period_ms: int = 4 * HOUR_MS
+    minimum_run_ms: int = 10 * MINUTE_MS
+    flap_window_ms: int = 10 * MINUTE_MS
+    level_slowdown_ppm: int = 180_000
+    urgent_priority: int = 900
+    stop_ms: int = 0
+    preemption_cost_ms: int = 0
+    restart_cost_ms: int = 0
+
+
+PRESETS: Final = {
+    "default": Policy(),
+    "fifo": Policy(preset="fifo", order="submit", block="head", borrowing=True, preemption=False),
+    "fifo-skip": Policy(preset="fifo-skip", order="submit", block="none", borrowing=True, preemption=False),
+    "static-quota": replace(Policy(preset="static-quota"), borrowing=False),
+}
