@@ -1,0 +1,89 @@
+"""The environment a pod of a run finds (section 7). PURE. A job may not set what is reserved here."""
+
+import json
+from collections.abc import Iterable, Mapping
+
+from scheduling.cluster.names import pod_name, run_name
+from scheduling.cluster.run_spec import PodSpec, RoleSpec, RunSpec
+
+RESERVED_NAMES = frozenset({"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "TF_CONFIG"})
+RESERVED_PREFIXES = ("PET_", "BERTH_")
+PARAMETER_SERVER_ROLES = frozenset({"ps", "worker", "chief", "evaluator"})
+
+
+def reserved_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Those of `names` that a job may not set, in order of name."""
+    return tuple(sorted(name for name in names if name in RESERVED_NAMES or name.startswith(RESERVED_PREFIXES)))
+
+
+def pod_address(run: RunSpec, pod: PodSpec) -> str:
+    """The stable DNS name of a pod behind the run's headless Service."""
+    stem = run_name(run.job_id, run.run_number)
+    return f"{pod_name(run.job_id, run.run_number, pod.role, pod.index)}.{stem}.{run.namespace}.svc"
+
+
+def pod_environment(run: RunSpec, role: RoleSpec, pod: PodSpec) -> dict[str, str]:
+    """Every variable of one pod, the job's own first; the platform's win."""
+    return {
+        **role.env,
+        **_rendezvous(run, role, pod),
+        **_identity(run),
+        **_checkpoint(run),
+        **_parameter_servers(run, pod),
+    }
+
+
+def _gang(run: RunSpec) -> tuple[PodSpec, ...]:
+    return tuple(sorted((pod for pod in run.pods if pod.rank is not None), key=lambda pod: pod.rank or 0))
+
+
+def _rendezvous(run: RunSpec, role: RoleSpec, pod: PodSpec) -> dict[str, str]:
+    gang = _gang(run)
+    if pod.rank is None or not gang:
+        return {}
+    address, port = pod_address(run, gang[0]), str(run.master_port)
+    processes = str(max(role.cards, 1))
+    return {
+        "MASTER_ADDR": address,
+        "MASTER_PORT": port,
+        "WORLD_SIZE": str(len(gang)),
+        "RANK": str(pod.rank),
+        "PET_MASTER_ADDR": address,
+        "PET_MASTER_PORT": port,
+        "PET_NNODES": str(len(gang)),
+        "PET_NODE_RANK": str(pod.rank),
+        "PET_NPROC_PER_NODE": processes,
+        "PET_RDZV_ID": run_name(run.job_id, run.run_number),
+    }
+
+
+def _identity(run: RunSpec) -> dict[str, str]:
+    return {"BERTH_JOB_ID": str(run.job_id), "BERTH_RUN": str(run.run_number), "BERTH_API": run.api_url}
+
+
+def _checkpoint(run: RunSpec) -> Mapping[str, str]:
+    """Each attempt writes into a folder of its own: a fenced one cannot overwrite its successor (F25)."""
+    if run.checkpoint is None:
+        return {}
+    variables = {
+        "BERTH_CHECKPOINT_DIR": f"{run.checkpoint.path.rstrip('/')}/r{run.run_number}",
+        "BERTH_CHECKPOINT_INTERVAL": str(run.checkpoint.interval_s),
+    }
+    if run.checkpoint.resume:
+        variables["BERTH_RESUME"] = "1"
+    if run.checkpoint.resume_from is not None:
+        variables["BERTH_RESUME_FROM"] = run.checkpoint.resume_from
+    return variables
+
+
+def _parameter_servers(run: RunSpec, pod: PodSpec) -> Mapping[str, str]:
+    """TF_CONFIG, for runs whose roles are those of a TensorFlow cluster. The evaluator reads it but is not a member."""
+    names = {role.name for role in run.roles}
+    if "ps" not in names or not names <= PARAMETER_SERVER_ROLES:
+        return {}
+    cluster: dict[str, list[str]] = {}
+    for member in sorted(run.pods, key=lambda each: (each.role, each.index)):
+        if member.role != "evaluator":
+            cluster.setdefault(member.role, []).append(f"{pod_address(run, member)}:{run.master_port}")
+    document = {"cluster": cluster, "task": {"type": pod.role, "index": pod.index}}
+    return {"TF_CONFIG": json.dumps(document, sort_keys=True)}

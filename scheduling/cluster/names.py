@@ -1,0 +1,64 @@
+"""Names, labels and annotations of what Berth puts into a cluster. PURE: words only, no manifests."""
+
+import re
+from dataclasses import dataclass
+
+PREFIX = "berth.dev/"
+TENANT = "berth.dev/tenant"
+QUEUE = "berth.dev/queue"
+JOB = "berth.dev/job"
+RUN = "berth.dev/run"
+ROLE = "berth.dev/role"
+TIER = "berth.dev/tier"
+INDEX = "berth.dev/index"
+RANK = "berth.dev/rank"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+FIELD_MANAGER = "berth"
+
+CARDS = "berth.dev/cards"
+RUN_PROOF = "berth.dev/run-proof"
+EVICT_REASON = "berth.dev/evict-reason"
+EVICT_UNTIL = "berth.dev/evict-until"
+EVICTED_CONDITION = "DisruptionTarget"
+
+SIM_PREFIX = "berth.dev/sim-"
+SIM_DURATION = "berth.dev/sim-duration"
+SIM_OUTCOME = "berth.dev/sim-outcome"
+SIM_UTILISATION = "berth.dev/sim-utilisation"
+SIM_STOP_DELAY = "berth.dev/sim-stop-delay"
+JOB_LABEL_PREFIX = "label.berth.dev/"
+
+_POD_NAME = re.compile(r"^j(?P<job>\d+)-r(?P<run>\d+)-(?P<role>[a-z](?:[-a-z0-9]*[a-z0-9])?)-(?P<index>\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class PodName:
+    """The four parts of a pod's name."""
+
+    job: int
+    run: int
+    role: str
+    index: int
+
+
+def run_name(job_id: int, run_number: int) -> str:
+    """The name of a run's Service: the stem of all its pods' names."""
+    return f"j{job_id}-r{run_number}"
+
+
+def pod_name(job_id: int, run_number: int, role: str, index: int) -> str:
+    """The deterministic name of one pod (section 7): the same decision always makes the same names."""
+    return f"{run_name(job_id, run_number)}-{role}-{index}"
+
+
+def parse_pod_name(name: str) -> PodName | None:
+    """The parts of a pod's name, or None when Berth cannot have given it."""
+    match = _POD_NAME.match(name)
+    if match is None:
+        return None
+    return PodName(int(match["job"]), int(match["run"]), match["role"], int(match["index"]))
+
+
+def token_secret_name(job_id: int, run_number: int) -> str:
+    """The name of the Secret that holds a run's token."""
+    return f"{run_name(job_id, run_number)}-token"
