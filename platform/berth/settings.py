@@ -1,23 +1,40 @@
 """Deployment facts, read from the environment and validated at start. Prices, weights and limits are rows, not settings."""
 
-from pathlib import Path
+from dj_database_url import parse as parse_database_url
+from dj_email_url import parse as parse_email_url
+from django.utils.translation import gettext_lazy as _
 
-from environs import Env
+from berth import environment
+from berth.celery_settings import celery_settings
+from berth.content_security import POLICY
+from berth.logs import logging_settings
 
-env = Env()
-BASE_DIR = Path(__file__).resolve().parents[2]
+_environment = environment.read_or_exit()
+_running = environment.running_services()
 
-SECRET_KEY = env.str("BERTH_SECRET_KEY", "insecure-development-key")
+BASE_DIR = environment.ROOT
+SECRET_KEY = environment.secret_key(_environment)
 DEBUG = False
-ALLOWED_HOSTS = env.list("BERTH_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]", "testserver"])
-BERTH_CLUSTER = env.str("BERTH_CLUSTER", "simulated")
-BERTH_TIME_SCALE = env.int("BERTH_TIME_SCALE", 1)
+ALLOWED_HOSTS = [*_environment.allowed_hosts]
+
+# --- Berth ---
+
+BERTH_CLUSTER = _environment.cluster
+BERTH_KUBECONFIG = _environment.kubeconfig
+BERTH_DEMO = _environment.demo
+BERTH_TIME_SCALE = _environment.time_scale
+BERTH_PORT = _environment.port
+BERTH_PROMETHEUS_URL = _environment.prometheus_url
 CLUSTER_ADAPTERS = {
     "simulated": "scheduling.control.simulated_cluster.SimulatedCluster",
     "kubernetes": "scheduling.cluster.kube.KubernetesCluster",
 }
+"""By dotted path, so that nothing but this string names the module that imports the Kubernetes client."""
+
+# --- Django ---
 
 INSTALLED_APPS = [
+    "berth",
     "unfold",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -38,6 +55,9 @@ INSTALLED_APPS = [
     "pgtrigger",
     "pghistory",
     "django_htmx",
+    "django_prometheus",
+    "django_structlog",
+    "csp",
     "berth.common",
     "tenants",
     "scheduling",
@@ -45,8 +65,10 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "berth.content_security.ContentSecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -54,8 +76,10 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]
 
 ROOT_URLCONF = "berth.urls"
@@ -76,10 +100,27 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.dj_db_url("DATABASE_URL", "postgresql://postgres@127.0.0.1:5432/berth")}
-DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-REDIS_URL = env.str("REDIS_URL", "redis://127.0.0.1:6379/0")
+# --- PostgreSQL and Valkey: from the environment, else those that a launcher runs for this checkout ---
+
+DATABASES = {
+    "default": parse_database_url(
+        _environment.database_url or _running.get("database_url") or environment.NO_DATABASE_URL
+    )
+    | {
+        # A pool and not CONN_MAX_AGE: the web server's threads come and go, their connections should not.
+        "OPTIONS": {
+            "pool": {"min_size": 1, "max_size": 16, "timeout": 5, "max_idle": 60},
+            "connect_timeout": 5,
+            "application_name": "berth",
+        },
+        "CONN_HEALTH_CHECKS": True,
+    }
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+REDIS_URL = _environment.redis_url or _running.get("redis_url") or environment.NO_REDIS_URL
+globals().update(celery_settings(REDIS_URL))
+
+# --- People ---
 
 AUTH_USER_MODEL = "tenants.User"
 AUTHENTICATION_BACKENDS = [
@@ -88,15 +129,36 @@ AUTHENTICATION_BACKENDS = [
 ]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 KNOX_TOKEN_MODEL = "tenants.ApiToken"  # noqa: S105 - a model's name
-REST_KNOX = {"TOKEN_TTL": None, "TOKEN_PREFIX": "berth_", "AUTH_HEADER_PREFIX": "Bearer", "TOKEN_MODEL": "tenants.ApiToken"}
+REST_KNOX = {
+    "TOKEN_TTL": None,
+    "TOKEN_PREFIX": "berth_",
+    "AUTH_HEADER_PREFIX": "Bearer",
+    "TOKEN_MODEL": "tenants.ApiToken",
+}
+if _environment.email_url:
+    globals().update({name: value for name, value in parse_email_url(_environment.email_url).items() if value})
+else:
+    EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+
+# --- Languages ---
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LANGUAGES = [("en", _("English")), ("zh-hans", _("简体中文"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
 
+# --- Static files: hashed names and precompressed copies, made by the launcher and the image ---
+
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = BASE_DIR / ".local" / "staticfiles"
+STATIC_ROOT = environment.LOCAL / "staticfiles"
+
+# --- Security and logs ---
+
+CONTENT_SECURITY_POLICY = POLICY
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+LOGGING = logging_settings()
+DJANGO_STRUCTLOG_CELERY_ENABLED = True

@@ -1,0 +1,25 @@
+"""The Celery application: an alarm clock that rings periodic work, never a place for business rules.
+
+PostgreSQL holds the truth, so a lost message costs a second at most. Hence publishing gives up after half a second
+instead of making a page wait, messages expire with their period, and results are not kept.
+"""
+
+import os
+import signal
+
+from celery import Celery
+from celery.signals import worker_process_init
+
+from berth.localstack.lifeline import die_with_parent
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "berth.settings")
+
+app = Celery("berth")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+@worker_process_init.connect
+def _end_with_the_worker(**_kwargs: object) -> None:
+    """A pool process must not outlive a worker that was killed: its half-done task would run beside the next one."""
+    die_with_parent(signal.SIGKILL)

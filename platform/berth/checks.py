@@ -1,0 +1,14 @@
+"""System checks: what can be known to be wrong before the first request."""
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Warning, register
+
+from berth import environment
+
+
+@register(deploy=True)
+def secret_key_is_kept(**_kwargs: Any) -> list[CheckMessage]:
+    if environment.read().secret_key or environment.SECRET_KEY_FILE.exists():
+        return []
+    return [Warning("BERTH_SECRET_KEY is not set: sessions end whenever a process starts again.", id="berth.W001")]

@@ -1,0 +1,34 @@
+"""All addresses: probes and metrics, the API below `/api/v1/`, sign-in, the admin, and each app's pages."""
+
+from importlib.util import find_spec
+
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, include, path
+from django_prometheus.exports import ExportToDjangoView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from berth import health
+
+_APPS = ("tenants", "scheduling", "billing")
+
+
+def _rooms(room: str) -> list[URLPattern | URLResolver]:
+    """The url lists of one room (`api`, `views`) of the apps that have it."""
+    modules = [f"{app}.{room}" for app in _APPS]
+    return [
+        path("", include(f"{module}.urls")) for module in modules if find_spec(module) and find_spec(f"{module}.urls")
+    ]
+
+
+urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("metrics", ExportToDjangoView, name="metrics"),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
+    path("api/v1/", include(_rooms("api"))),
+    path("accounts/", include("allauth.urls")),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("admin/", admin.site.urls),
+    *_rooms("views"),
+]
