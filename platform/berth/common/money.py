@@ -1,0 +1,154 @@
+"""Exact money: ISO 4217 exponents, one rounding rule, and the spread of a rounded total over its parts.
+
+It must not format, convert or store: display belongs to the locale layer, and two currencies never meet here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Protocol, TypeVar
+
+# Minor units by ISO 4217. Written down here because CLDR-based libraries carry cash habits instead (HUF and IDR with no
+# decimals), and a bill follows the standard (B06).
+_WITHOUT_DECIMALS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
+_WITH_TWO_DECIMALS = """
+AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC CUP CVE
+CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW
+KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK
+PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS
+UAH USD UYU UZS VED VES WST XCD YER ZAR ZMW ZWG
+"""
+_WITH_THREE_DECIMALS = "BHD IQD JOD KWD LYD OMR TND"
+_WITH_FOUR_DECIMALS = "CLF UYW"
+
+EXPONENTS: Mapping[str, int] = {
+    code: places
+    for places, codes in (
+        (0, _WITHOUT_DECIMALS),
+        (2, _WITH_TWO_DECIMALS),
+        (3, _WITH_THREE_DECIMALS),
+        (4, _WITH_FOUR_DECIMALS),
+    )
+    for code in codes.split()
+}
+
+Exact = Decimal | Fraction | int
+
+
+class Ordered(Protocol):
+    """An id that ties are broken by."""
+
+    def __lt__(self, other: Any, /) -> bool: ...
+
+
+Id = TypeVar("Id", bound=Ordered)
+
+
+class UnknownCurrencyError(ValueError):
+    """The code is not a currency of ISO 4217."""
+
+
+class CurrencyMismatchError(ValueError):
+    """Amounts of two currencies were about to be added or compared (B08)."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} and {second} do not mix")
+
+
+def exponent(currency: str) -> int:
+    """Decimals of the currency's smallest unit by ISO 4217; raises UnknownCurrencyError."""
+    try:
+        return EXPONENTS[currency]
+    except KeyError:
+        raise UnknownCurrencyError(f"{currency!r} is not an ISO 4217 currency") from None
+
+
+def round_money(exact: Exact, currency: str) -> Decimal:
+    """The amount in whole smallest units, half away from zero, with the currency's number of decimals."""
+    places = exponent(currency)
+    return _from_units(_round_half_away(Fraction(exact) * 10**places), places)
+
+
+def round_document(exact: Mapping[Id, Exact], currency: str) -> dict[Id, Decimal]:
+    """Round the sum once and spread it over the parts, so that the parts add up to the rounded sum (BIL-06).
+
+    Each part is cut off towards zero; the smallest units still missing go to the largest remainders, ties by id. No
+    part moves by more than one unit or changes its sign, and the mirror image of a document gets the mirror amounts.
+    """
+    scale = 10 ** exponent(currency)
+    scaled = {part: Fraction(amount) * scale for part, amount in exact.items()}
+    units = {part: _towards_zero(amount) for part, amount in scaled.items()}
+    missing = _round_half_away(sum(scaled.values(), Fraction(0))) - sum(units.values())
+    sign = -1 if missing < 0 else 1
+    by_remainder = sorted(sorted(scaled), key=lambda part: (units[part] - scaled[part]) * sign)
+    for part in by_remainder[: abs(missing)]:
+        units[part] += sign
+    return {part: _from_units(units[part], exponent(currency)) for part in exact}
+
+
+def spread(total: Decimal, weights: Mapping[Id, Exact], currency: str) -> dict[Id, Decimal]:
+    """Divide a rounded total over ids by weight, by largest remainder, ties by id (B03); weights are not negative.
+
+    Raises ValueError for a total without a weight to carry it, and for a total finer than the currency.
+    """
+    if total != round_money(total, currency):
+        raise ValueError(f"{total} is finer than {currency}")
+    whole = sum((Fraction(weight) for weight in weights.values()), Fraction(0))
+    if not whole:
+        if total:
+            raise ValueError(f"{total} {currency} has nothing to be spread over")
+        return dict.fromkeys(weights, total)
+    return round_document(
+        {part: Fraction(total) * Fraction(weight) / whole for part, weight in weights.items()}, currency
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An exact amount of one currency. Adding or comparing two currencies raises CurrencyMismatchError."""
+
+    amount: Decimal
+    currency: str
+
+    def __add__(self, other: "Money") -> "Money":
+        return Money(self.amount + self._same(other), self.currency)
+
+    def __sub__(self, other: "Money") -> "Money":
+        return Money(self.amount - self._same(other), self.currency)
+
+    def __neg__(self) -> "Money":
+        return Money(-self.amount, self.currency)
+
+    def __lt__(self, other: "Money") -> bool:
+        return self.amount < self._same(other)
+
+    def _same(self, other: "Money") -> Decimal:
+        if other.currency != self.currency:
+            raise CurrencyMismatchError(self.currency, other.currency)
+        return other.amount
+
+
+def one_currency(currencies: "set[str] | frozenset[str]") -> str:
+    """The currency all of them are; raises CurrencyMismatchError for two, ValueError for none."""
+    if len(currencies) > 1:
+        first, second, *_ = sorted(currencies)
+        raise CurrencyMismatchError(first, second)
+    for currency in currencies:
+        return currency
+    raise ValueError("no currency")
+
+
+def _towards_zero(value: Fraction) -> int:
+    whole = abs(value.numerator) // value.denominator
+    return whole if value >= 0 else -whole
+
+
+def _round_half_away(value: Fraction) -> int:
+    rounded = (2 * abs(value.numerator) + value.denominator) // (2 * value.denominator)
+    return rounded if value >= 0 else -rounded
+
+
+def _from_units(units: int, places: int) -> Decimal:
+    # Built from digits, since Decimal division and quantize obey the thread's context precision.
+    return Decimal((0 if units >= 0 else 1, tuple(int(digit) for digit in str(abs(units))), -places))
