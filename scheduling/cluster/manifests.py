@@ -17,9 +17,10 @@ Document = dict[str, Any]
 _LABEL_NAME = re.compile(r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
 _LABEL_VALUE = re.compile(r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$")
 _SHM_VOLUME = "shm"
+_SHM_PATH = "/dev/shm"  # noqa: S108 - where NCCL looks for shared memory
 
 
-class ManifestRefused(ValueError):
+class ManifestError(ValueError):
     """A run that may not be sent to a cluster: `problems` lists every reason, as `where: code`."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
@@ -28,10 +29,10 @@ class ManifestRefused(ValueError):
 
 
 def build_run(run: RunSpec) -> RunManifests:
-    """All documents of one run. Raises `ManifestRefused` with every reserved or illegal name at once."""
+    """All documents of one run. Raises `ManifestError` with every reserved or illegal name at once."""
     problems = find_problems(run)
     if problems:
-        raise ManifestRefused(problems)
+        raise ManifestError(problems)
     roles = {role.name: role for role in run.roles}
     ordered = sorted(run.pods, key=lambda pod: (pod.rank is None, pod.rank or 0, pod.role, pod.index))
     return RunManifests(
@@ -230,5 +231,5 @@ def _mounts(role: RoleSpec) -> list[Document]:
         for i, volume in enumerate(role.volumes)
     ]
     if role.shm_mib is not None:
-        mounts.append({"name": _SHM_VOLUME, "mountPath": "/dev/shm"})
+        mounts.append({"name": _SHM_VOLUME, "mountPath": _SHM_PATH})
     return mounts

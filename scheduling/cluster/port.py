@@ -21,11 +21,11 @@ class ClusterError(Exception):
         self.message = message
 
 
-class ClusterUnreachable(ClusterError):
+class ClusterUnreachableError(ClusterError):
     """Nothing was learnt: refused connection, timeout, TLS error, 5xx. Never evidence that anything died (section 6)."""
 
 
-class WatchExpired(ClusterError):
+class WatchExpiredError(ClusterError):
     """410 Gone: the resource version is too old to watch from. A full list has to follow."""
 
 
@@ -250,7 +250,7 @@ class Capabilities:
 class ClusterPort(Protocol):
     """One cluster. Every call has a deadline in wall seconds; none is made inside a database transaction of the platform.
 
-    Writes answer with results and never raise for what a cluster may say; reads raise `ClusterUnreachable` when nothing was learnt.
+    Writes answer with results and never raise for what a cluster may say; reads raise `ClusterUnreachableError` when nothing was learnt.
     """
 
     @property
@@ -272,7 +272,7 @@ class ClusterPort(Protocol):
         ...
 
     def read_run(self, namespace: str, name: str, *, timeout_s: float) -> tuple[PodObservation, ...]:
-        """The run's pods as they stand, read past every cache. Empty when there are none. Raises `ClusterUnreachable`."""
+        """The run's pods as they stand, read past every cache. Empty when there are none. Raises `ClusterUnreachableError`."""
         ...
 
     def delete_run(self, namespace: str, name: str, *, timeout_s: float) -> WriteResult:
@@ -311,8 +311,8 @@ class ClusterPort(Protocol):
         ...
 
     def watch_pods(self, resource_version: str, *, timeout_s: float) -> Iterator[PodChange]:
-        """Changes since `resource_version`, for at most `timeout_s`; 0 drains what is there. Raises `WatchExpired` (410) or
-        `ClusterUnreachable`. Duplicates, gaps and reordering are possible."""
+        """Changes since `resource_version`, for at most `timeout_s`; 0 drains what is there. Raises `WatchExpiredError` (410) or
+        `ClusterUnreachableError`. Duplicates, gaps and reordering are possible."""
         ...
 
     def apply_objects(self, manifests: Sequence[Manifest], *, timeout_s: float) -> tuple[WriteResult, ...]:
