@@ -75,5 +75,14 @@ PLATFORM_FAULTS: Final = frozenset({EndReason.NODE_LOST, EndReason.CARD_FAILED, 
 REQUEUED: Final = frozenset({EndReason.PREEMPTED, EndReason.NODE_LOST, EndReason.CARD_FAILED, EndReason.PLATFORM_FAULT})
 """Ends after which the job goes back to its place in the queue whatever its restart budget says."""
 
-RESTARTED: Final = frozenset({EndReason.FAILED, EndReason.OOM, EndReason.GPU_OOM, EndReason.EVICTED, EndReason.START_TIMEOUT, EndReason.IMAGE_PULL})
+RESTARTED: Final = frozenset(
+    {
+        EndReason.FAILED,
+        EndReason.OOM,
+        EndReason.GPU_OOM,
+        EndReason.EVICTED,
+        EndReason.START_TIMEOUT,
+        EndReason.IMAGE_PULL,
+    }
+)
 """Ends that use the job's restart budget (`max_restarts`)."""

@@ -1,0 +1,52 @@
+"""Tables of scheduling; one concept a file."""
+
+from scheduling.models.decision import (
+    Cycle,
+    CycleOrder,
+    EffectivePrice,
+    Forecast,
+    Loan,
+    LoanSide,
+    Preemption,
+    Reservation,
+    ReservationNode,
+    SchedulerEpoch,
+    WaitReason,
+)
+from scheduling.models.history import Observation, Transition, UtilisationHour, UtilisationSample
+from scheduling.models.job import Job, JobDataset, JobDependency, Role, RoleFlavor
+from scheduling.models.node import Card, Node, NodeDomain, NodeInterval
+from scheduling.models.run import ImportedEvent, Lease, LeaseSegment, Pod, Run, SegmentQuarantine
+
+__all__ = [
+    "Card",
+    "Cycle",
+    "CycleOrder",
+    "EffectivePrice",
+    "Forecast",
+    "ImportedEvent",
+    "Job",
+    "JobDataset",
+    "JobDependency",
+    "Lease",
+    "LeaseSegment",
+    "Loan",
+    "LoanSide",
+    "Node",
+    "NodeDomain",
+    "NodeInterval",
+    "Observation",
+    "Pod",
+    "Preemption",
+    "Reservation",
+    "ReservationNode",
+    "Role",
+    "RoleFlavor",
+    "Run",
+    "SchedulerEpoch",
+    "SegmentQuarantine",
+    "Transition",
+    "UtilisationHour",
+    "UtilisationSample",
+    "WaitReason",
+]

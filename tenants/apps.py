@@ -1,0 +1,9 @@
+"""Django app: who may use how much."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class TenantsConfig(AppConfig):
+    name = "tenants"
+    verbose_name = _("Tenants and quota")
