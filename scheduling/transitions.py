@@ -1,0 +1,187 @@
+"""State changes of jobs and runs, and nothing else: guarded updates on the old state, one Transition row for each that happened.
+
+A change whose guard fails is dropped, not forced: the caller learns which ids moved. The loop's changes hold its epoch; a user's
+do not need one (section 6). Must not decide anything: what to change is the caller's.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, models, transaction
+from django.utils.translation import gettext_lazy as _
+
+from berth.common.errors import ConflictError
+from scheduling.models import Job, Run, SchedulerEpoch, Transition, WaitReason
+from scheduling.states import JOB_MOVES, RUN_MOVES, TERMINAL, WAITING, JobState, RunState
+
+EPOCH_NAME = "scheduler"
+IDLE_LIMIT_MS = 10_000
+"""A leader that stops inside a transaction loses it (and its locks) before its lease could be taken over (F09)."""
+LOCK_LIMIT_MS = 5_000
+BATCH = 2_000
+
+
+class StaleEpochError(ConflictError):
+    """Another leader has taken over: nothing of this transaction may be written."""
+
+    code = "stale-epoch"
+    message = _("Another scheduler has taken over.")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why and by whom a state changes, for the Transition row. `reason` is a code; `message` a cluster's or person's own words."""
+
+    reason: str
+    at: datetime
+    message: str = ""
+    actor: str = ""
+    cycle_id: int | None = None
+    epoch: int | None = None
+
+
+def hold_epoch(epoch: int) -> None:
+    """Bind the open transaction to the leader's epoch. Raises StaleEpochError if it is no longer the current one.
+
+    The share lock keeps a take-over out until commit, so an older epoch's write can never follow a newer one's.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_LIMIT_MS}")
+        cursor.execute(f"SET LOCAL lock_timeout = {LOCK_LIMIT_MS}")
+        cursor.execute(
+            f'SELECT 1 FROM "{SchedulerEpoch._meta.db_table}" WHERE name = %s AND epoch = %s FOR SHARE',  # noqa: S608 - own table
+            [EPOCH_NAME, epoch],
+        )
+        if cursor.fetchone() is None:
+            raise StaleEpochError
+
+
+def record_new_jobs(jobs: Sequence[Job], cause: Cause) -> None:
+    """The first Transition row of jobs that were just inserted, in their present state."""
+    Transition.objects.bulk_create(
+        [_row("job", cause, job_id=job.pk, tenant_id=job.tenant_id, old="", new=job.state) for job in jobs], BATCH
+    )
+
+
+def record_new_runs(runs: Sequence[Run], cause: Cause, *, tenant_ids: Mapping[int, int]) -> None:
+    """The first Transition row of runs that were just inserted. `tenant_ids` maps job ids to tenants."""
+    rows = [
+        _row("run", cause, job_id=run.job_id, run_id=run.pk, tenant_id=tenant_ids[run.job_id], old="", new=run.state)
+        for run in runs
+    ]
+    Transition.objects.bulk_create(rows, BATCH)
+
+
+def move_job(
+    job_id: int, *, old: Iterable[JobState], new: JobState, cause: Cause, changes: Mapping[str, Any] | None = None
+) -> bool:
+    """Move one job if it is in one of `old`. True if it moved."""
+    return bool(move_jobs([job_id], old=old, new=new, cause=cause, changes=changes))
+
+
+def move_jobs(
+    job_ids: Sequence[int],
+    *,
+    old: Iterable[JobState],
+    new: JobState,
+    cause: Cause,
+    changes: Mapping[str, Any] | None = None,
+    run_ids: Mapping[int, int] | None = None,
+) -> list[int]:
+    """Move the jobs that are in one of `old`, in order of id; returns their ids. `changes` are further columns (also expressions).
+
+    A terminal state gets `ended_at` = the cause's instant unless `changes` says otherwise. A job that stops waiting loses its
+    current wait reason. `run_ids` names the run behind each move, for the record. Raises ValueError for a move no table allows.
+    """
+    olds = _checked(old, new, JOB_MOVES)
+    values: dict[str, Any] = {"state": new.value, **(changes or {})}
+    if new in TERMINAL:
+        values.setdefault("ended_at", cause.at)
+    with transaction.atomic():
+        found = _lock(Job.objects.filter(pk__in=list(job_ids), state__in=olds), "tenant_id")
+        ids = [pk for pk, _state, _tenant in found]
+        _update(Job.objects.filter(pk__in=ids, state__in=olds), values, expected=len(ids))
+        if new not in WAITING:
+            WaitReason.objects.filter(job_id__in=ids, until__isnull=True).update(until=cause.at)
+        runs = run_ids or {}
+        Transition.objects.bulk_create(
+            [
+                _row("job", cause, job_id=pk, run_id=runs.get(pk), tenant_id=tenant, old=state, new=new.value)
+                for pk, state, tenant in found
+            ],
+            BATCH,
+        )
+    return ids
+
+
+def move_run(
+    run_id: int, *, old: Iterable[RunState], new: RunState, cause: Cause, changes: Mapping[str, Any] | None = None
+) -> bool:
+    """Move one run if it is in one of `old`. True if it moved."""
+    return bool(move_runs([run_id], old=old, new=new, cause=cause, changes=changes))
+
+
+def move_runs(
+    run_ids: Sequence[int],
+    *,
+    old: Iterable[RunState],
+    new: RunState,
+    cause: Cause,
+    changes: Mapping[str, Any] | None = None,
+) -> list[int]:
+    """Move the runs that are in one of `old`, in order of id; returns their ids. An ended run gets `ended_at` like a job."""
+    olds = _checked(old, new, RUN_MOVES)
+    values: dict[str, Any] = {"state": new.value, **(changes or {})}
+    if new is RunState.ENDED:
+        values.setdefault("ended_at", cause.at)
+    with transaction.atomic():
+        found = _lock(Run.objects.filter(pk__in=list(run_ids), state__in=olds), "job_id", "job__tenant_id")
+        ids = [pk for pk, _state, _job, _tenant in found]
+        _update(Run.objects.filter(pk__in=ids, state__in=olds), values, expected=len(ids))
+        Transition.objects.bulk_create(
+            [
+                _row("run", cause, job_id=job, run_id=pk, tenant_id=tenant, old=state, new=new.value)
+                for pk, state, job, tenant in found
+            ],
+            BATCH,
+        )
+    return ids
+
+
+def _checked(old: Iterable[Any], new: Any, table: Mapping[Any, frozenset[Any]]) -> list[str]:
+    olds = list(old)
+    for state in olds:
+        if new not in table[state]:
+            raise ValueError(f"no move from {state} to {new}")
+    return [state.value for state in olds]
+
+
+def _lock(rows: models.QuerySet[Any], *columns: str) -> list[Any]:
+    """Lock in order of id (no two writers can wait for each other) and read what the record needs."""
+    return list(rows.order_by("pk").select_for_update(of=("self",)).values_list("pk", "state", *columns))
+
+
+def _update(rows: models.QuerySet[Any], values: Mapping[str, Any], *, expected: int) -> None:
+    if expected and (changed := rows.update(**values)) != expected:
+        raise RuntimeError(f"guarded update changed {changed} rows of {expected}")
+
+
+def _row(
+    subject: str, cause: Cause, *, job_id: int, tenant_id: int, old: str, new: str, run_id: int | None = None
+) -> Transition:
+    return Transition(
+        at=cause.at,
+        job_id=job_id,
+        run_id=run_id,
+        tenant_id=tenant_id,
+        subject=subject,
+        old=old,
+        new=new,
+        reason=cause.reason,
+        message=cause.message[:1000],
+        actor=cause.actor,
+        cycle_id=cause.cycle_id,
+        epoch=cause.epoch,
+    )
