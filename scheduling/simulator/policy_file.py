@@ -1,0 +1,74 @@
+"""Policies: a preset name, or `{preset: NAME, overrides}` (CONTRACT section 4) -> the engine's `Policy`."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from scheduling.engine.policy import PRESETS, Policy
+from scheduling.simulator import quantities
+from scheduling.simulator.documents import Fields, Scalar, Value, parse_yaml
+from scheduling.simulator.problems import Problems, WrongValueError
+
+LATER_PRESETS = (
+    *("sjf-known", "las", "time-shared"),
+    *("placement", "placement-fgd", "placement-bestfit", "placement-random"),
+)
+"""Presets of CONTRACT section 4 that need rules which are not there yet."""
+
+Parse = Callable[[str], Any]
+
+KEYS: dict[str, tuple[str, Parse]] = {
+    "borrowing": ("borrowing", quantities.flag),
+    "preemption": ("preemption", quantities.flag),
+    "durations": ("durations", quantities.one_of("declared", "known")),
+    "evicted_keep_place": ("evicted_keep_place", quantities.flag),
+    "grace_development_s": ("grace_development_ms", quantities.milliseconds),
+    "grace_batch_s": ("grace_batch_ms", quantities.milliseconds),
+    "starve_production_s": ("starve_production_ms", quantities.milliseconds),
+    "starve_development_s": ("starve_development_ms", quantities.milliseconds),
+    "starve_batch_s": ("starve_batch_ms", quantities.milliseconds),
+    "aged_batch_pool": ("aged_batch_pool_ppm", quantities.fraction_ppm),
+    "backfill_heads": ("backfill_heads", quantities.between(0, 1000)),
+    "loan_period_s": ("loan_period_ms", quantities.milliseconds),
+    "minimum_run_s": ("minimum_run_ms", quantities.milliseconds),
+    "flap_window_s": ("flap_window_ms", quantities.milliseconds),
+    "level_slowdown": ("level_slowdown_ppm", quantities.fraction_ppm),
+    "urgent_priority": ("urgent_priority", quantities.between(0, 1001)),
+    "stop_s": ("stop_ms", quantities.milliseconds),
+    "preemption_cost_s": ("preemption_cost_ms", quantities.milliseconds),
+    "restart_cost_s": ("restart_cost_ms", quantities.milliseconds),
+}
+"""Override as written in a file -> field of `Policy` and how it is read. Times are seconds, shares 0 to 1."""
+
+
+def parse_policy(text: str, file: str) -> Policy:
+    """The policy of a policy file. Raises `InvalidFileError` with all problems."""
+    problems = Problems(file)
+    policy = read_policy(parse_yaml(text, problems), "", problems)
+    problems.raise_if_any()
+    return policy
+
+
+def read_policy(value: Value | None, path: str, problems: Problems) -> Policy:
+    """A preset name or a mapping of overrides; nothing at all is the default policy."""
+    if isinstance(value, Scalar) and not value.null:
+        try:
+            return PRESETS[preset_name(value.text)]
+        except WrongValueError as wrong:
+            problems.add(value.line, path, str(wrong))
+            return PRESETS["default"]
+    fields = Fields(value, path, problems)
+    policy = PRESETS[fields.take("preset", preset_name, "default")]
+    changes = {name: fields.take(key, parse, getattr(policy, name)) for key, (name, parse) in KEYS.items()}
+    fields.close()
+    return replace(policy, **changes)
+
+
+def preset_name(text: str) -> str:
+    """A parser for the names of presets; those that come later are refused by name."""
+    if text in PRESETS:
+        return text
+    supported = ", ".join(PRESETS)
+    if text in LATER_PRESETS:
+        raise WrongValueError(f"preset {text} is not supported yet; supported: {supported}")
+    raise WrongValueError(f"unknown preset {text!r}; supported: {supported}")
