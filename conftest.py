@@ -12,14 +12,15 @@ ROOT = Path(__file__).resolve().parent
 sys.path.append(str(ROOT / "platform"))
 os.environ["DJANGO_SETTINGS_MODULE"] = "berth.settings"
 
-_missing = [name for name in ("DATABASE_URL", "REDIS_URL") if not os.environ.get(name)]
-if _missing:
-    pytest.exit(
-        f"{' and '.join(_missing)} not set: run `make test ARGS=...`, which starts PostgreSQL and Valkey, or set them.",
-        returncode=2,
-    )
-
 import django  # noqa: E402  (the path and the settings module have to be known first)
 
 # Here and not in pytest-django's own hook, so that every conftest and test module may import models at its top.
 django.setup()
+
+
+def pytest_configure() -> None:
+    missing = [name for name in ("DATABASE_URL", "REDIS_URL") if not os.environ.get(name)]
+    if missing:
+        raise pytest.UsageError(
+            f"{' and '.join(missing)} not set: run `make test`, which starts PostgreSQL and Valkey, or set them"
+        )

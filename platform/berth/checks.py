@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from django.core.checks import CheckMessage, Warning, register
+from django.core.checks import CheckMessage, register
+from django.core.checks import Warning as CheckWarning
 
 from berth import environment
 
@@ -11,4 +12,4 @@ from berth import environment
 def secret_key_is_kept(**_kwargs: Any) -> list[CheckMessage]:
     if environment.read().secret_key or environment.SECRET_KEY_FILE.exists():
         return []
-    return [Warning("BERTH_SECRET_KEY is not set: sessions end whenever a process starts again.", id="berth.W001")]
+    return [CheckWarning("BERTH_SECRET_KEY is not set: sessions end whenever a process starts again.", id="berth.W001")]

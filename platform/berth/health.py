@@ -10,6 +10,8 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 PROBE_S = 0.5
 _OK = "ok"
@@ -60,6 +62,12 @@ def _database() -> str:
 
 
 def _broker() -> str:
-    with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=PROBE_S, socket_connect_timeout=PROBE_S) as client:
+    client = redis.Redis.from_url(
+        settings.REDIS_URL,
+        socket_timeout=PROBE_S,
+        socket_connect_timeout=PROBE_S,
+        retry=Retry(NoBackoff(), 0),
+    )
+    with client:
         client.ping()
     return _OK

@@ -59,6 +59,7 @@ INSTALLED_APPS = [
     "django_structlog",
     "csp",
     "berth.common",
+    "berth.pages",
     "tenants",
     "scheduling",
     "billing",
@@ -74,6 +75,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "berth.pages.person.PersonMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
@@ -95,6 +97,7 @@ TEMPLATES = [
                 "django.template.context_processors.i18n",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "berth.pages.frame.frame",
             ]
         },
     }
@@ -115,6 +118,12 @@ DATABASES = {
         },
         "CONN_HEALTH_CHECKS": True,
     }
+}
+DATABASES["simulated"] = DATABASES["default"] | {
+    # The same server on connections of its own: the simulated cluster's writes never share a transaction of the platform's.
+    "OPTIONS": {"connect_timeout": 5, "application_name": "berth-simulated-cluster"},
+    "CONN_MAX_AGE": 60,
+    "TEST": {"MIRROR": "default"},
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = _environment.redis_url or _running.get("redis_url") or environment.NO_REDIS_URL

@@ -30,5 +30,6 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     path("i18n/", include("django.conf.urls.i18n")),
     path("admin/", admin.site.urls),
+    path("", include("berth.pages.urls")),
     *_rooms("views"),
 ]

@@ -1,0 +1,147 @@
+"""Turns an organisation into rows: cluster, pools, flavors, nodes, cohorts, tenants, queues and quota lines."""
+
+from datetime import datetime
+
+from scheduling.models import Card, Node, NodeDomain, NodeInterval
+from tenants.models import Cluster, Cohort, Flavor, Pool, PoolCapacity, Queue, Quota, Tenant
+
+from berth.common import units
+from berth.demo.organisation import (
+    BILLING_ZONE,
+    CLUSTER,
+    CURRENCY,
+    NODE_CPU_CORES,
+    NODE_MEMORY_GIB,
+    NodeSpec,
+    Organisation,
+    QueueSpec,
+    TenantSpec,
+)
+
+LEVELS = ("zone", "rack")
+
+
+def build_organisation(organisation: Organisation, *, since: datetime) -> None:
+    """Create everything of `organisation` as it has been since `since`. Call inside a transaction, on an empty database."""
+    cluster = Cluster.objects.create(name=CLUSTER, kind="simulated", region="demo")
+    cohorts = {name: Cohort.objects.create(name=name) for name in organisation.cohorts}
+    tenants = {spec.slug: _tenant(spec, cohorts, since) for spec in organisation.tenants}
+    pools = {name: Pool.objects.create(name=name, cluster=cluster) for name in organisation.pools}
+    for name, owner in organisation.partitions:
+        pools[name] = Pool.objects.create(name=name, cluster=cluster, sharing="partition", tenant=tenants[owner])
+    flavors = {spec.name: _flavor(spec.name, organisation, pools) for spec in organisation.flavors}
+    for node_spec in organisation.nodes:
+        _nodes(node_spec, cluster, flavors[node_spec.flavor], since)
+    _record_capacity(pools, since)
+    for tenant_spec in organisation.tenants:
+        for queue_spec in tenant_spec.queues:
+            _queue(queue_spec, tenants[tenant_spec.slug], pools, flavors, since)
+
+
+def _tenant(spec: TenantSpec, cohorts: dict[str, Cohort], since: datetime) -> Tenant:
+    return Tenant.objects.create(
+        slug=spec.slug,
+        name=spec.name,
+        cohort=cohorts.get(spec.cohort),
+        isolation=spec.isolation,
+        service_tier=spec.service_tier,
+        cost_centre=spec.cost_centre,
+        billing_timezone=BILLING_ZONE,
+        currency=CURRENCY,
+        created_at=since,
+    )
+
+
+def _flavor(name: str, organisation: Organisation, pools: dict[str, Pool]) -> Flavor:
+    spec = next(flavor for flavor in organisation.flavors if flavor.name == name)
+    return Flavor.objects.create(
+        name=spec.name,
+        pool=pools[spec.pool],
+        card_model=spec.card_model,
+        mode=Flavor.Mode.ANY,
+        vram_mib=units.gib_to_mib(spec.vram_gib),
+        weight_ppm=units.to_ppm(spec.weight),
+        speed_ppm=units.to_ppm(spec.speed),
+    )
+
+
+def _nodes(spec: NodeSpec, cluster: Cluster, flavor: Flavor, since: datetime) -> None:
+    out = dict(spec.cards_out)
+    nodes = Node.objects.bulk_create(
+        Node(
+            cluster=cluster,
+            pool=flavor.pool,
+            flavor=flavor,
+            name=spec.name.format(i=i, n=i + 1),
+            gpus=spec.gpus,
+            cpu_m=units.to_milli(NODE_CPU_CORES),
+            memory_mib=units.gib_to_mib(NODE_MEMORY_GIB),
+            ready_since=since,
+        )
+        for i in range(spec.count)
+    )
+    Card.objects.bulk_create(
+        Card(
+            node=node,
+            index=index,
+            flavor=flavor,
+            mode=flavor.mode,
+            health=Card.Health.FAILED if index in out.get(i + 1, ()) else Card.Health.OK,
+        )
+        for i, node in enumerate(nodes)
+        for index in range(spec.gpus)
+    )
+    domains = [("z1", spec.rack.format(rack=i // spec.per_rack)) for i in range(spec.count)]
+    NodeDomain.objects.bulk_create(
+        NodeDomain(node=node, rank=rank, level=level, domain=domain)
+        for node, names in zip(nodes, domains, strict=True)
+        for rank, (level, domain) in enumerate(zip(LEVELS, names, strict=True))
+    )
+    NodeInterval.objects.bulk_create(
+        NodeInterval(
+            node=node,
+            pool=flavor.pool,
+            tenant=flavor.pool.tenant,
+            flavor=flavor,
+            cards=spec.gpus,
+            cards_out=len(out.get(i + 1, ())),
+            state=Node.State.READY,
+            during=(since, None),
+        )
+        for i, node in enumerate(nodes)
+    )
+
+
+def _record_capacity(pools: dict[str, Pool], at: datetime) -> None:
+    for pool in pools.values():
+        nodes = list(pool.nodes.all())
+        amounts: dict[tuple[str, int | None], int] = {
+            ("cpu", None): sum(node.cpu_m for node in nodes),
+            ("memory", None): sum(node.memory_mib for node in nodes),
+        }
+        for node in nodes:
+            if node.flavor_id is not None:
+                key = ("gpu", node.flavor_id)
+                amounts[key] = amounts.get(key, 0) + node.gpus * units.MILLI
+        PoolCapacity.objects.bulk_create(
+            PoolCapacity(pool=pool, resource=resource, flavor_id=flavor, amount=amount, recorded_at=at)
+            for (resource, flavor), amount in amounts.items()
+        )
+
+
+def _queue(
+    spec: QueueSpec, tenant: Tenant, pools: dict[str, Pool], flavors: dict[str, Flavor], since: datetime
+) -> None:
+    queue = Queue.objects.create(
+        tenant=tenant, name=spec.name, environment=spec.environment, default_tier=spec.tier, pool=pools[spec.pool]
+    )
+    for line in spec.quota:
+        Quota.objects.create(
+            queue=queue,
+            resource="gpu",
+            flavor=flavors[line.flavor],
+            nominal=units.to_milli(line.nominal),
+            borrowing_limit=None if line.borrowing is None else units.to_milli(line.borrowing),
+            lending_limit=None if line.lending is None else units.to_milli(line.lending),
+            valid_from=since,
+        )

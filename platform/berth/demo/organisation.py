@@ -1,0 +1,165 @@
+"""What the demo organisation is (CONTRACT section 5), as data: nodes, flavors, tenants, queues, quota, people, list prices."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+CURRENCY: Final = "CNY"
+BILLING_ZONE: Final = "Asia/Shanghai"
+CLUSTER: Final = "berth-sim"
+CARDS_A_NODE: Final = 8
+NODE_CPU_CORES: Final = 128
+NODE_MEMORY_GIB: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorSpec:
+    """A kind of card and its list price per card-hour."""
+
+    name: str
+    pool: str
+    card_model: str
+    vram_gib: int
+    price: Decimal
+    weight: Decimal = Decimal(1)
+    speed: Decimal = Decimal(1)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """`count` like nodes named by `name` with the running number, `per_rack` to a rack. `cards_out` are out of service."""
+
+    name: str
+    count: int
+    flavor: str
+    rack: str = "r{rack}"
+    per_rack: int = 8
+    gpus: int = CARDS_A_NODE
+    cards_out: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSpec:
+    """Cards of one flavor: nominal, borrowing and lending limits (None = no limit)."""
+
+    flavor: str
+    nominal: int
+    borrowing: int | None = None
+    lending: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSpec:
+    name: str
+    environment: str
+    tier: str
+    pool: str
+    quota: tuple[QuotaSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSpec:
+    slug: str
+    name: str
+    cost_centre: str
+    queues: tuple[QueueSpec, ...]
+    cohort: str = ""
+    isolation: str = "shared"
+    service_tier: str = "standard"
+
+
+@dataclass(frozen=True, slots=True)
+class Organisation:
+    """Everything that exists before the first job."""
+
+    flavors: tuple[FlavorSpec, ...]
+    nodes: tuple[NodeSpec, ...]
+    tenants: tuple[TenantSpec, ...]
+    cohorts: tuple[str, ...] = ()
+    partitions: tuple[tuple[str, str], ...] = ()
+    pools: tuple[str, ...] = field(default=("shared",))
+
+
+A100: Final = FlavorSpec("a100-80g", "shared", "NVIDIA A100 80GB", 80, Decimal("12.50"))
+H800: Final = FlavorSpec("h800-80g", "shared", "NVIDIA H800 80GB", 80, Decimal("21.00"), Decimal("1.6"), Decimal("1.8"))
+A100_EXT: Final = FlavorSpec("a100-80g@ext-d", "ext-d", "NVIDIA A100 80GB", 80, Decimal("12.50"))
+
+ALGO_A: Final = TenantSpec(
+    "algo-a",
+    "Algorithm A: pre-training",
+    "CC-1001",
+    (
+        QueueSpec("prod", "prod", "production", "shared", (QuotaSpec("a100-80g", 128, borrowing=0), QuotaSpec("h800-80g", 8, borrowing=0))),
+        QueueSpec("dev", "dev", "development", "shared", (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0))),
+    ),
+    cohort="research",
+    service_tier="priority",
+)
+ALGO_B: Final = TenantSpec(
+    "algo-b",
+    "Algorithm B: fine-tuning",
+    "CC-1002",
+    (
+        QueueSpec("dev", "dev", "development", "shared", (QuotaSpec("a100-80g", 64, borrowing=64, lending=64), QuotaSpec("h800-80g", 8, borrowing=8))),
+        QueueSpec("prod", "prod", "production", "shared", (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0))),
+    ),
+    cohort="research",
+)
+DATA_C: Final = TenantSpec(
+    "data-c",
+    "Data C: preparation and evaluation",
+    "CC-1003",
+    (
+        QueueSpec("batch", "dev", "batch", "shared", (QuotaSpec("a100-80g", 64, borrowing=64), QuotaSpec("h800-80g", 0))),
+        QueueSpec("prod", "prod", "production", "shared", (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0))),
+    ),
+    cohort="research",
+)
+EXT_D: Final = TenantSpec(
+    "ext-d",
+    "External customer D",
+    "EXT-2001",
+    (
+        QueueSpec("prod", "prod", "production", "ext-d", (QuotaSpec("a100-80g@ext-d", 16, borrowing=0),)),
+        QueueSpec("dev", "dev", "development", "ext-d", (QuotaSpec("a100-80g@ext-d", 0),)),
+    ),
+    isolation="partition",
+)
+
+FULL: Final = Organisation(
+    flavors=(A100, H800, A100_EXT),
+    nodes=(
+        NodeSpec("n{i:03d}", 32, "a100-80g"),
+        NodeSpec("h{i:03d}", 2, "h800-80g", rack="r4"),
+        NodeSpec("x{i:03d}", 2, "a100-80g@ext-d", rack="r5"),
+    ),
+    tenants=(ALGO_A, ALGO_B, DATA_C, EXT_D),
+    cohorts=("research",),
+    partitions=(("ext-d", "ext-d"),),
+)
+"""The demo: three teams that share 256 A100 in one cohort, and an outside customer on its own partition."""
+
+
+def _small(slug: str, nominal: int, *, tier: str = "development", borrowing: int | None = None) -> TenantSpec:
+    quota = (QuotaSpec("a100-80g", nominal, borrowing=borrowing),)
+    return TenantSpec(slug, slug, "", (QueueSpec("main", "dev", tier, "shared", quota),), cohort="research")
+
+
+LENDING: Final = Organisation((A100,), (NodeSpec("node{n}", 2, "a100-80g"),), (_small("lender", 8), _small("borrower", 8)), ("research",))
+"""Two tenants of 8 + 8 cards on two nodes, one cohort."""
+
+GANG: Final = Organisation((A100,), (NodeSpec("node{n}", 4, "a100-80g"),), (_small("team", 32),), ("research",))
+"""One tenant on four nodes; one node is half used when the scenario opens."""
+
+PLACEMENT: Final = Organisation(
+    (A100,),
+    (NodeSpec("node{n}", 4, "a100-80g", cards_out=((2, (6, 7)), (3, (2, 3)))),),
+    (_small("a", 16), _small("b", 8), _small("c", 8)),
+    ("research",),
+)
+"""Four nodes; two cards on node2 and two on node3 are out of service, so that 4 on node3 and 8 on node4 are free."""
+
+EMPTY: Final = Organisation((A100,), (NodeSpec("node{n}", 4, "a100-80g"),), (_small("team", 32),), ("research",))
+"""A quiet cluster with one tenant and no jobs."""
+
+SCENARIOS: Final = {"empty": EMPTY, "lending": LENDING, "gang": GANG, "placement": PLACEMENT}

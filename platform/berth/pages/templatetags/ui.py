@@ -1,0 +1,106 @@
+"""Components as tags (PAGES section 3): each takes plain values and renders one template of templates/components/."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import template
+from django.http import QueryDict
+from django.template.context import RequestContext
+
+from berth.pages import words
+from berth.pages.drawing import draw_quota, draw_strip
+
+register = template.Library()
+
+
+@register.inclusion_tag("components/icon.html")
+def icon(name: str) -> dict[str, Any]:
+    """A symbol of the sprite; decoration only, so the caller puts the word beside it."""
+    return {"name": name}
+
+
+@register.inclusion_tag("components/state.html")
+def state(code: str, kind: str = "job") -> dict[str, Any]:
+    """Glyph, word and colour of a job state, run state, end reason or document state."""
+    return {"sign": words.sign(kind, code), "code": code}
+
+
+@register.inclusion_tag("components/tier.html")
+def tier(code: str) -> dict[str, Any]:
+    return {"code": code, "word": words.TIERS.get(code, code)}
+
+
+@register.filter
+def word(code: str, kind: str = "job") -> Any:
+    """The word alone, where a sentence or a menu needs it."""
+    return words.TIERS.get(code, code) if kind == "tier" else words.sign(kind, code).word
+
+
+@register.filter
+def resource_name(key: str) -> Any:
+    return words.resource_name(key)
+
+
+@register.inclusion_tag("components/quota_bar.html")
+def quota_bar(line: Any, *, with_words: bool = True) -> dict[str, Any]:
+    """A quota line (nominal, own, lent, remaining, borrowed, can_borrow, borrowing_limit, resource) as a bar with its words."""
+    limit = None if line.borrowing_limit is None else line.nominal + line.borrowing_limit
+    drawing = draw_quota(
+        nominal=line.nominal,
+        own=line.own,
+        lent=line.lent,
+        remaining=line.remaining,
+        borrowed=line.borrowed,
+        can_borrow=line.can_borrow,
+        limit=limit,
+    )
+    return {"line": line, "limit": limit, "drawing": drawing, "with_words": with_words}
+
+
+@register.inclusion_tag("components/key.html")
+def quota_key(kind: str) -> dict[str, Any]:
+    """The little swatch that ties a word to its part of the bar."""
+    return {"kind": kind}
+
+
+@register.inclusion_tag("components/strip.html")
+def state_strip(stretches: Any) -> dict[str, Any]:
+    """(hue, seconds) pairs as one line of states."""
+    return {"bars": draw_strip(list(stretches))}
+
+
+@register.inclusion_tag("components/meter.html")
+def busyness(rung: int, held: int, total: int) -> dict[str, Any]:
+    """LIM-02's ladder as four boxes, with percentage and words. Amounts in milli-cards."""
+    boxes = [(index * 25, f"b-on-{rung}" if index < rung else "") for index in range(4)]
+    return {"boxes": boxes, "rung": rung, "held": held, "total": total}
+
+
+@register.inclusion_tag("components/track.html")
+def share_track(part: int, whole: int) -> dict[str, Any]:
+    """A thin bar in a cell: part of whole."""
+    return {"width": draw_strip([("fill", part), ("rest", max(whole - part, 0))])[0].width if part and whole else "0%"}
+
+
+@register.simple_tag(takes_context=True)
+def address_with(context: RequestContext, **changes: Any) -> str:
+    """This page's address with some parameters changed; None removes one; a new filter starts at the first page."""
+    query = _query(context)
+    for key, value in changes.items():
+        query.pop(key, None)
+        if value is not None:
+            query[key] = str(value)
+    if "cursor" not in changes:
+        query.pop("cursor", None)
+    return f"?{query.urlencode()}" if query else "?"
+
+
+@register.filter
+def item(mapping: Mapping[str, Any], key: str) -> Any:
+    """mapping[key] where the key is a variable; None when it is absent."""
+    return mapping.get(key)
+
+
+def _query(context: RequestContext) -> QueryDict:
+    query: QueryDict = context["request"].GET.copy()
+    return query
