@@ -17,6 +17,7 @@ from scheduling.models.history import Observation, Transition, UtilisationHour, 
 from scheduling.models.job import Job, JobDataset, JobDependency, Role, RoleFlavor
 from scheduling.models.node import Card, Node, NodeDomain, NodeInterval
 from scheduling.models.run import ImportedEvent, Lease, LeaseSegment, Pod, Run, SegmentQuarantine
+from scheduling.models.simulated import SimulatedCluster, SimulatedFault, SimulatedNode, SimulatedObject, SimulatedPod
 
 __all__ = [
     "Card",
@@ -45,6 +46,11 @@ __all__ = [
     "Run",
     "SchedulerEpoch",
     "SegmentQuarantine",
+    "SimulatedCluster",
+    "SimulatedFault",
+    "SimulatedNode",
+    "SimulatedObject",
+    "SimulatedPod",
     "Transition",
     "UtilisationHour",
     "UtilisationSample",
