@@ -89,7 +89,13 @@ ALGO_A: Final = TenantSpec(
     "Algorithm A: pre-training",
     "CC-1001",
     (
-        QueueSpec("prod", "prod", "production", "shared", (QuotaSpec("a100-80g", 128, borrowing=0), QuotaSpec("h800-80g", 8, borrowing=0))),
+        QueueSpec(
+            "prod",
+            "prod",
+            "production",
+            "shared",
+            (QuotaSpec("a100-80g", 128, borrowing=0), QuotaSpec("h800-80g", 8, borrowing=0)),
+        ),
         QueueSpec("dev", "dev", "development", "shared", (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0))),
     ),
     cohort="research",
@@ -100,7 +106,13 @@ ALGO_B: Final = TenantSpec(
     "Algorithm B: fine-tuning",
     "CC-1002",
     (
-        QueueSpec("dev", "dev", "development", "shared", (QuotaSpec("a100-80g", 64, borrowing=64, lending=64), QuotaSpec("h800-80g", 8, borrowing=8))),
+        QueueSpec(
+            "dev",
+            "dev",
+            "development",
+            "shared",
+            (QuotaSpec("a100-80g", 64, borrowing=64, lending=64), QuotaSpec("h800-80g", 8, borrowing=8)),
+        ),
         QueueSpec("prod", "prod", "production", "shared", (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0))),
     ),
     cohort="research",
@@ -110,7 +122,9 @@ DATA_C: Final = TenantSpec(
     "Data C: preparation and evaluation",
     "CC-1003",
     (
-        QueueSpec("batch", "dev", "batch", "shared", (QuotaSpec("a100-80g", 64, borrowing=64), QuotaSpec("h800-80g", 0))),
+        QueueSpec(
+            "batch", "dev", "batch", "shared", (QuotaSpec("a100-80g", 64, borrowing=64), QuotaSpec("h800-80g", 0))
+        ),
         QueueSpec("prod", "prod", "production", "shared", (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0))),
     ),
     cohort="research",
@@ -145,7 +159,9 @@ def _small(slug: str, nominal: int, *, tier: str = "development", borrowing: int
     return TenantSpec(slug, slug, "", (QueueSpec("main", "dev", tier, "shared", quota),), cohort="research")
 
 
-LENDING: Final = Organisation((A100,), (NodeSpec("node{n}", 2, "a100-80g"),), (_small("lender", 8), _small("borrower", 8)), ("research",))
+LENDING: Final = Organisation(
+    (A100,), (NodeSpec("node{n}", 2, "a100-80g"),), (_small("lender", 8), _small("borrower", 8)), ("research",)
+)
 """Two tenants of 8 + 8 cards on two nodes, one cohort."""
 
 GANG: Final = Organisation((A100,), (NodeSpec("node{n}", 4, "a100-80g"),), (_small("team", 32),), ("research",))

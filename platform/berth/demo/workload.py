@@ -56,18 +56,18 @@ class Habit:
 
 HABITS: Final = (
     Habit(
-        "algo-a", "prod", "production", 4.0, ((2, 8, 4), (4, 8, 4), (6, 8, 1)), (4, 11, 30),
+        "algo-a", "prod", "production", 6.6, ((2, 8, 4), (4, 8, 4), (6, 8, 1)), (4, 11, 30),
         ("llm-pretrain-7b", "llm-pretrain-13b", "moe-ablation", "tokenizer-sweep", "vision-pretrain"),
     ),
     Habit(
-        "algo-b", "dev", "development", 26.0, ((1, 1, 6), (1, 2, 4), (1, 4, 4), (1, 8, 3), (2, 8, 2)), (0.3, 1.8, 9),
+        "algo-b", "dev", "development", 24.0, ((1, 1, 4), (1, 2, 3), (1, 4, 4), (1, 8, 6), (2, 8, 4), (4, 8, 1)), (0.4, 4, 17),
         ("sft-qwen-72b", "dpo-mix", "rm-train", "lora-code", "align-chat", "distill-8b"),
     ),
     Habit(
-        "data-c", "batch", "batch", 9.0, ((1, 0, 3), (1, 1, 4), (1, 2, 3), (2, 4, 1)), (0.5, 2.5, 10),
+        "data-c", "batch", "batch", 12.0, ((1, 0, 2), (1, 2, 3), (1, 4, 3), (1, 8, 4), (2, 8, 3)), (1, 6, 22),
         ("eval-sweep", "dedup-corpus", "embed-shards", "quality-filter", "ocr-pages"),
     ),
-    Habit("ext-d", "prod", "production", 1.3, ((1, 8, 4), (2, 8, 2)), (3, 8, 20), ("customer-finetune", "customer-eval"), "a100-80g@ext-d", 0.03),
+    Habit("ext-d", "prod", "production", 1.6, ((1, 8, 4), (2, 8, 2)), (3, 8, 20), ("customer-finetune", "customer-eval"), "a100-80g@ext-d", 0.03),
 )  # fmt: skip
 
 
