@@ -4,6 +4,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from babel.numbers import get_currency_symbol
+
 from berth.common.money import exponent
 
 MINUS: Final = "−"

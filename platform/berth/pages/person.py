@@ -46,7 +46,9 @@ def _tenant(request: HttpRequest) -> Tenant | None:
         return None
     asked = request.GET.get(TENANT_KEY)
     remembered = request.session.get(TENANT_KEY)
-    tenant = chosen_tenant(user, asked="" if asked is None and remembered == ALL_TENANTS else asked, remembered=remembered)
+    tenant = chosen_tenant(
+        user, asked="" if asked is None and remembered == ALL_TENANTS else asked, remembered=remembered
+    )
     if asked is not None:
         chosen = tenant.slug if tenant else ALL_TENANTS
         if chosen != remembered:

@@ -17,7 +17,9 @@ def change_preferences(request: HttpRequest) -> HttpResponse:
     language = _one_of(request.POST.get("language"), tuple(dict(settings.LANGUAGES)))
     theme = _one_of(request.POST.get("theme"), THEMES)
     target = request.POST.get("next", "/")
-    if not url_has_allowed_host_and_scheme(target, allowed_hosts={request.get_host()}, require_https=request.is_secure()):
+    if not url_has_allowed_host_and_scheme(
+        target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    ):
         target = "/"
     response = HttpResponseRedirect(target)
     if request.user.is_authenticated:

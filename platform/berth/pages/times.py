@@ -4,6 +4,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
 from babel.dates import format_date
+
 from berth.pages.numbers import is_chinese
 
 MINUTE: Final = 60

@@ -1,0 +1,1 @@
+"""Reads of tenants: who may see what, which quota there is."""
