@@ -1,5 +1,3 @@
-import billing.models.budget
-import billing.models.ledger
 import django.contrib.postgres.constraints
 import django.contrib.postgres.fields
 import django.contrib.postgres.fields.ranges
@@ -8,9 +6,12 @@ import django.db.models.deletion
 import django.db.models.functions.comparison
 import pgtrigger.compiler
 import pgtrigger.migrations
-import tenants.models.quota
 from django.conf import settings
 from django.db import migrations, models
+
+import billing.models.budget
+import billing.models.ledger
+import tenants.models.quota
 
 
 class Migration(migrations.Migration):
@@ -145,7 +146,6 @@ class Migration(migrations.Migration):
             name="StatementLine",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("position", models.PositiveIntegerField()),
                 (
                     "kind",
                     models.CharField(
@@ -203,7 +203,7 @@ class Migration(migrations.Migration):
                 ("reason", models.CharField(blank=True, default="", max_length=1000)),
             ],
             options={
-                "ordering": ["statement_id", "position"],
+                "ordering": ["statement_id", "id"],
             },
         ),
         migrations.CreateModel(
@@ -1290,7 +1290,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="statementline",
-            index=models.Index(fields=["statement", "position"], name="line_by_statement"),
+            index=models.Index(fields=["statement", "id"], name="line_by_statement"),
         ),
         migrations.AddIndex(
             model_name="statementline",

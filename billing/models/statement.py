@@ -93,7 +93,6 @@ class StatementLine(models.Model):
         CREDIT = "credit", _("credit")
 
     statement = models.ForeignKey(Statement, on_delete=models.CASCADE, db_index=False, related_name="lines")
-    position = models.PositiveIntegerField()
     kind = models.CharField(max_length=10, choices=Kind)
     meter = models.CharField(max_length=20, choices=MeterChoices, blank=True, default="")
     flavor = models.ForeignKey(Flavor, null=True, on_delete=models.PROTECT, db_index=False, related_name="+")
@@ -123,9 +122,9 @@ class StatementLine(models.Model):
     objects = models.Manager.from_queryset(scoped("statement__tenant"))()
 
     class Meta:
-        ordering = ["statement_id", "position"]
+        ordering = ["statement_id", "id"]
         indexes = [
-            models.Index(fields=["statement", "position"], name="line_by_statement"),
+            models.Index(fields=["statement", "id"], name="line_by_statement"),
             models.Index(fields=["job"], name="line_by_job"),
         ]
         constraints = [
