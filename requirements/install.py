@@ -1,0 +1,106 @@
+"""`make venv`: creates `.venv` from the locked requirements, at once when nothing changed. Standard library only.
+
+Every package is checked against its hash. Where packages come from is the machine's own configuration (pip's),
+which is passed on and never written down.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+VENV = ROOT / ".venv"
+STAMP = VENV / "berth-requirements.sha256"
+SUPPORTED = ((3, 11), (3, 13))
+FILES = ("dev.txt", "bootstrap.txt", "install.py")
+
+
+def main() -> int:
+    if not SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
+        return say(f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]} ({sys.executable})")
+    wanted = fingerprint()
+    try:
+        if STAMP.exists() and STAMP.read_text() == wanted:
+            return 0
+        STAMP.unlink(missing_ok=True)
+        make_environment()
+        install()
+        put_rooms_on_path()
+        STAMP.write_text(wanted)
+    except OSError as error:
+        return say(f"{error.filename or VENV}: {error.strerror or error}")
+    except subprocess.CalledProcessError as error:
+        return say(f"the locked packages could not be installed (exit code {error.returncode}); the reason stands above")
+    return 0
+
+
+def fingerprint() -> str:
+    """Changes with the locked files, with this Python and with the checkout's place."""
+    digest = hashlib.sha256(f"{sys.version} {sys.executable} {ROOT}".encode())
+    for name in FILES:
+        digest.update((HERE / name).read_bytes())
+    return digest.hexdigest()
+
+
+def make_environment() -> None:
+    print(f"making {VENV.name} with Python {sys.version.split()[0]}", flush=True)
+    try:
+        venv.EnvBuilder(with_pip=True, clear=not usable()).create(VENV)
+    except subprocess.CalledProcessError as error:
+        raise OSError(0, "Python's venv and ensurepip are incomplete (Debian: apt-get install python3-venv)") from error
+
+
+def usable() -> bool:
+    """Whether the environment that stands there is of this Python and this place and can be updated."""
+    asked = (VENV / "bin" / "python", "-c", "import sys; print(sys.version, sys.prefix)")
+    try:
+        found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return found == f"{sys.version} {VENV}"
+
+
+def install() -> None:
+    """With uv, which pip brings; with pip alone where uv has no wheel for the machine."""
+    python = str(VENV / "bin" / "python")
+    locked = ["--require-hashes", "--no-deps", "-r"]
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    brought = subprocess.run([*pip, "--only-binary=:all:", *locked, str(HERE / "bootstrap.txt")], check=False)
+    print("installing the locked packages", flush=True)
+    if brought.returncode == 0:
+        command = [python, "-m", "uv", "pip", "sync", "--quiet", "--require-hashes", "--python", python]
+        subprocess.run([*command, str(HERE / "dev.txt")], env=uv_environment(python), check=True)
+    else:
+        subprocess.run([*pip, *locked, str(HERE / "dev.txt")], check=True)
+
+
+def uv_environment(python: str) -> dict[str, str]:
+    """uv does not read pip's configuration: hand over which index this machine uses."""
+    listed = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
+    settings = dict(line.split("=", 1) for line in listed.splitlines() if "=" in line)
+    found = {name.rpartition(".")[2]: value.strip("'\"") for name, value in settings.items()}
+    environment = {**os.environ, "UV_NO_CONFIG": "1"}
+    for ours, theirs in (("index-url", "UV_DEFAULT_INDEX"), ("extra-index-url", "UV_INDEX")):
+        if ours in found:
+            environment.setdefault(theirs, found[ours].replace("\\n", " ").strip())
+    return environment
+
+
+def put_rooms_on_path() -> None:
+    """The apps and `platform/` go last on the path of every program of the environment."""
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(VENV), "platbase": str(VENV)}))
+    (packages / "berth.pth").write_text(f"{ROOT}\n{ROOT / 'platform'}\n")
+
+
+def say(text: str) -> int:
+    print(f"berth: {text}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
