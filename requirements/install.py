@@ -35,7 +35,9 @@ def main() -> int:
     except OSError as error:
         return say(f"{error.filename or VENV}: {error.strerror or error}")
     except subprocess.CalledProcessError as error:
-        return say(f"the locked packages could not be installed (exit code {error.returncode}); the reason stands above")
+        return say(
+            f"the locked packages could not be installed (exit code {error.returncode}); the reason stands above"
+        )
     return 0
 
 

@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _compile(output: str, arguments: list[str], typed: str | None = None) -> None:
-    subprocess.run(  # noqa: S603 - the tool this environment was made with
+    subprocess.run(
         [sys.executable, "-m", "uv", "pip", "compile", *OPTIONS, *arguments, "-o", str(HERE / output)],
         input=typed,
         text=True,

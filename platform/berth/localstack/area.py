@@ -26,9 +26,6 @@ class Person:
     uid: int
     gid: int
 
-    def popen_arguments(self) -> dict[str, object]:
-        return {"user": self.uid, "group": self.gid, "extra_groups": []}
-
 
 def other_person() -> Person | None:
     """None when this process is not root and can run everything itself."""
@@ -85,7 +82,7 @@ def give_to(person: Person | None, path: Path) -> None:
 
 def _succeeds(person: Person, *command: str) -> bool:
     try:
-        done = subprocess.run(  # noqa: S603 - fixed programs, asked whether they start
+        done = subprocess.run(
             command,
             cwd="/",
             stdin=subprocess.DEVNULL,

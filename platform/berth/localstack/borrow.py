@@ -17,9 +17,7 @@ def run_with_services(environment: Environment, purpose: str, command: Sequence[
         claimed(purpose, what=f"make {purpose}") as notes,
         running(environment, notes, purpose, disposable=True) as services,
     ):
-        process = subprocess.Popen(  # noqa: S603 - what the caller asked for
-            [*command], cwd=ROOT, env={**os.environ, **services.variables()}
-        )
+        process = subprocess.Popen([*command], cwd=ROOT, env={**os.environ, **services.variables()})
         try:
             return process.wait()
         except KeyboardInterrupt:

@@ -130,18 +130,20 @@ class Children:
 
 
 def _spawn(child: Child) -> subprocess.Popen[bytes]:
-    identity = child.person.popen_arguments() if child.person is not None else {}
+    person = child.person
     with _opened(child.log) as log:
-        process = subprocess.Popen(  # noqa: S603 - our own programs
+        process = subprocess.Popen(
             [*child.command],
             env=dict(child.environment),
-            cwd=child.folder if child.person is None else "/",
+            cwd=child.folder if person is None else "/",
             stdin=subprocess.PIPE if child.configuration is not None else subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
             preexec_fn=partial(die_with_parent, child.stop_signal),  # noqa: PLW1509 - the launcher has one thread
-            **identity,  # type: ignore[call-overload]
+            user=person.uid if person else None,
+            group=person.gid if person else None,
+            extra_groups=[] if person else None,
         )
     if child.configuration is not None and process.stdin is not None:
         with process.stdin as stdin:

@@ -131,9 +131,8 @@ def _initialise(data: Path, programs: Path, password: str, person: Person | None
     command += ["--pwfile", str(password_file), "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
     # The password is 128 random bits: stretching it would only make each new connection slower.
     command += ["--set", "scram_iterations=64", *(["--no-sync"] if disposable else [])]
-    identity = person.popen_arguments() if person is not None else {}
     try:
-        made = subprocess.run(  # noqa: S603 - our own program
+        made = subprocess.run(
             command,
             cwd="/",
             env={"PATH": os.environ.get("PATH", "")},
@@ -144,7 +143,9 @@ def _initialise(data: Path, programs: Path, password: str, person: Person | None
             errors="replace",
             check=False,
             preexec_fn=partial(die_with_parent, signal.SIGKILL),
-            **identity,  # type: ignore[call-overload]
+            user=person.uid if person else None,
+            group=person.gid if person else None,
+            extra_groups=[] if person else None,
         )
     finally:
         password_file.unlink(missing_ok=True)

@@ -34,7 +34,7 @@ def born(pid: int) -> str:
         except OSError:
             return ""
         return "" if fields[0] == "Z" else fields[19]
-    asked = subprocess.run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)  # noqa: S603
+    asked = subprocess.run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return asked.stdout.strip()
 
 

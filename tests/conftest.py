@@ -1,0 +1,32 @@
+"""Fixtures that every room of the suite shares."""
+
+import os
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from tests.chromium import find_chromium
+
+
+def pytest_configure() -> None:
+    # Served from where they are written: no test depends on what was collected for a run in the same checkout.
+    settings.WHITENOISE_USE_FINDERS = True
+    settings.WHITENOISE_AUTOREFRESH = True
+    settings.STORAGES = {
+        "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    """How pytest-playwright starts the browser: the machine's Chromium, quiet on the network."""
+    program = find_chromium()
+    if program is None:
+        pytest.fail("no Chromium on the path: `make test` installs it where it can", pytrace=False)
+    quiet = ["--disable-quic", "--no-first-run", "--disable-background-networking"]
+    quiet += ["--disable-component-update", "--disable-sync"]
+    # Chromium's sandbox refuses to work for root, which is what CI is.
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    return {"executable_path": program, "args": [*quiet, *sandbox]}
