@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from scheduling.engine.snapshot import RoleAsk, Shape
+from scheduling.engine.topology import HOST
 from scheduling.engine.units import CARD, NEVER
 from scheduling.engine.vocabulary import Tier, TopologyMode
 from scheduling.simulator import quantities
@@ -15,8 +16,6 @@ from scheduling.simulator.tree_section import TIERS
 DEFAULT_PRIORITY = 500
 DEFAULT_COOLDOWN_MS = 600_000
 LARGEST_REPLICAS = 100_000
-HOST = "host"
-"""The level that every cluster has: one node."""
 UNUSED_JOB_KEYS = ("name", "user", "labels", "project", "callback_url", "output", "max_restarts")
 UNUSED_ROLE_KEYS = (
     *("image", "command", "args", "env", "env_from", "image_pull", "volumes", "ports", "limits", "period"),

@@ -1,0 +1,192 @@
+"""A trace replayed on a virtual clock: arrivals, ends and departures drive the engine's own cycle. No wall clock, no randomness.
+
+Ideal: the engine decides at every instant. Here it decides only at instants where its answer can differ: after an arrival, an
+end or a departure, and when time alone matters (a job reaches its starvation limit, a loan expires) while somebody waits.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scheduling.engine.plan import Plan
+from scheduling.engine.policy import Policy
+from scheduling.engine.snapshot import I64, Snapshot
+from scheduling.engine.units import NEVER
+from scheduling.simulator.cluster import Cluster
+from scheduling.simulator.held import CARDS, CPU, Held
+from scheduling.simulator.meters import Meters
+from scheduling.simulator.trace import Trace
+from scheduling.simulator.world import World
+
+Decide = Callable[[Snapshot, Policy, int], Plan]
+NS_PER_MS = 1_000_000
+MOST_CYCLES_AT_ONCE = 10_000
+"""More decisions at one instant than this is a circle of starts and evictions, which SCH-17 rules out."""
+END, LEAVE = 0, 1
+
+
+class EndlessInstantError(Exception):
+    """The engine kept changing its mind at one instant; carries the instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the simulator may not own: the engine's door, a stopwatch in ns for `plan_ms`, and somebody who wants to know."""
+
+    decide: Decide
+    stopwatch: Callable[[], int] = lambda: 0
+    progress: Callable[[int, int, int], None] = lambda _ended, _waiting, _now_ms: None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What happened, as columns over the trace's jobs (-1 = never); amounts are integrals over virtual time."""
+
+    trace: Trace
+    first_start_ms: I64
+    end_ms: I64
+    held_ms: I64
+    preemptions: I64
+    last_nodes: tuple[tuple[str, ...], ...]
+    meters: Meters
+    plan_ns: tuple[int, ...]
+
+
+def replay(cluster: Cluster, trace: Trace, policy: Policy, tools: Tools) -> Replay:
+    """Run the whole trace; ends when nothing can happen any more, also where jobs are left that can never start."""
+    return _Replayer(cluster, trace, policy, tools).run()
+
+
+@dataclass(slots=True)
+class _Replayer:
+    cluster: Cluster
+    trace: Trace
+    policy: Policy
+    tools: Tools
+    world: World = field(init=False)
+    meters: Meters = field(init=False)
+    events: list[tuple[int, int, int, int]] = field(default_factory=list)
+    plan_ns: list[int] = field(default_factory=list)
+    last_nodes: list[tuple[str, ...]] = field(init=False)
+    first_start_ms: I64 = field(init=False)
+    end_ms: I64 = field(init=False)
+    held_ms: I64 = field(init=False)
+    preemptions: I64 = field(init=False)
+    ended: int = 0
+
+    def __post_init__(self) -> None:
+        size = len(self.trace)
+        self.world = World(self.cluster, self.trace, self.policy)
+        self.meters = Meters(self.cluster, self.trace)
+        self.last_nodes = [()] * size
+        self.first_start_ms, self.end_ms = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
+        self.held_ms, self.preemptions = np.zeros(size, np.int64), np.zeros(size, np.int64)
+
+    def run(self) -> Replay:
+        arrivals = self.trace.arrivals()
+        submit = self.trace.submit_ms.tolist()
+        arrived, wake_ms, at_once, last_ms = 0, NEVER, 0, -1
+        while True:
+            next_arrival = submit[arrivals[arrived]] if arrived < len(arrivals) else NEVER
+            now_ms = min(next_arrival, self.events[0][0] if self.events else NEVER, wake_ms)
+            if now_ms >= NEVER:
+                break
+            at_once = at_once + 1 if now_ms == last_ms else 0
+            if at_once > MOST_CYCLES_AT_ONCE:
+                raise EndlessInstantError(f"the engine did not settle at {now_ms} ms")
+            last_ms = now_ms
+            self.meters.advance(now_ms)
+            self._happen(now_ms)
+            first = arrived
+            while arrived < len(arrivals) and submit[arrivals[arrived]] == now_ms:
+                self.world.arrive(arrivals[arrived])
+                arrived += 1
+            self._cycle(now_ms)
+            self.meters.step(arrivals[first:arrived])
+            wake_ms = self._next_wake(now_ms)
+            self.tools.progress(self.ended, len(self.world.waiting), now_ms)
+        return self._result()
+
+    def _happen(self, now_ms: int) -> None:
+        """Ends and departures of this instant; those of runs that are gone by now are stale."""
+        while self.events and self.events[0][0] == now_ms:
+            _, kind, job, run = heapq.heappop(self.events)
+            if job not in self.world.held or run != self.world.runs[job]:
+                continue
+            if kind == END and self.world.leaving_ms[job] < NEVER:
+                continue
+            held = self.world.release(job, now_ms)
+            self._give_back(job, held, now_ms)
+            if kind == END:
+                self.end_ms[job] = now_ms
+                self.ended += 1
+                self.meters.mark()
+            else:
+                self.world.arrive(job)
+
+    def _give_back(self, job: int, held: Held, now_ms: int) -> None:
+        self.held_ms[job] += now_ms - int(self.world.start_ms[job])
+        self.meters.take(held.nodes, -held.block[CARDS], -held.block[CPU], -held.borrowed_m)
+
+    def _cycle(self, now_ms: int) -> None:
+        if not self.world.waiting and not self.world.running:
+            return
+        snapshot = self.world.snapshot(now_ms)
+        begun = self.tools.stopwatch()
+        plan = self.tools.decide(snapshot, self.policy, now_ms)
+        self.plan_ns.append(self.tools.stopwatch() - begun)
+        for evict in plan.evicts:
+            self._evict(self.world.number(evict.job), now_ms)
+        for start in plan.starts:
+            self._begin(self.world.begin(start, now_ms), now_ms)
+        before = sum(held.borrowed_m for held in self.world.held.values()) if plan.recharges else 0
+        self.world.record(plan, now_ms)
+        if plan.recharges:
+            self.meters.borrow(sum(held.borrowed_m for held in self.world.held.values()) - before)
+
+    def _evict(self, job: int, now_ms: int) -> None:
+        if self.world.leaving_ms[job] < NEVER:
+            return
+        self.world.stop(job, now_ms)
+        self.preemptions[job] += 1
+        heapq.heappush(self.events, (int(self.world.leaving_ms[job]), LEAVE, job, int(self.world.runs[job])))
+
+    def _begin(self, job: int, now_ms: int) -> None:
+        held = self.world.held[job]
+        if self.first_start_ms[job] < 0:
+            self.first_start_ms[job] = now_ms
+        names = self.cluster.nodes.names
+        self.last_nodes[job] = tuple(dict.fromkeys(names[node] for node in sorted(held.nodes.tolist())))
+        self.meters.take(held.nodes, held.block[CARDS], held.block[CPU], held.borrowed_m)
+        length = min(self.world.left_ms(job), int(self.trace.limit_ms[job]))
+        if length < NEVER:
+            heapq.heappush(self.events, (now_ms + length, END, job, int(self.world.runs[job])))
+
+    def _next_wake(self, now_ms: int) -> int:
+        """The next instant at which time alone can change a decision; NEVER while nobody waits."""
+        world = self.world
+        if not world.waiting:
+            return NEVER
+        limits = (self.policy.starve_batch_ms, self.policy.starve_development_ms, self.policy.starve_production_ms)
+        jobs = np.array(world.waiting, dtype=np.int64)
+        aged = world.order_ms[jobs] + np.array(limits, dtype=np.int64)[self.trace.tier[jobs]]
+        expiries = [loan.expires_ms for held in world.held.values() for loan in held.loans]
+        later = [int(at) for at in aged[aged > now_ms]] + [at for at in expiries if at > now_ms]
+        return min(later, default=NEVER)
+
+    def _result(self) -> Replay:
+        last_ms = self.meters.now_ms
+        for job in self.world.running:
+            self.held_ms[job] += last_ms - int(self.world.start_ms[job])
+        return Replay(
+            trace=self.trace,
+            first_start_ms=self.first_start_ms,
+            end_ms=self.end_ms,
+            held_ms=self.held_ms,
+            preemptions=self.preemptions,
+            last_nodes=tuple(self.last_nodes),
+            meters=self.meters,
+            plan_ns=tuple(self.plan_ns),
+        )

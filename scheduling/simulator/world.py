@@ -1,0 +1,232 @@
+"""Everything that changes while a trace is replayed: who waits, who holds what, how far each job has come. Knows no clock."""
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from scheduling.engine.plan import LoanChange, LoanOpen, Plan, Recharge, Start
+from scheduling.engine.policy import Policy
+from scheduling.engine.snapshot import I64, Eviction, Loan, LoanSide, Pending, Reservation, Running, Snapshot
+from scheduling.engine.units import CARD, NEVER
+from scheduling.engine.vocabulary import ReservationKind
+from scheduling.simulator.cluster import Cluster
+from scheduling.simulator.frozen import frozen
+from scheduling.simulator.held import Held, hold, join_pods, number_loans, with_borrowed
+from scheduling.simulator.trace import Trace
+
+
+@dataclass(slots=True)
+class World:
+    """Job indexes are the trace's; `waiting` and `running` are kept sorted, so that columns come out sorted by id."""
+
+    cluster: Cluster
+    trace: Trace
+    policy: Policy
+    waiting: list[int] = field(default_factory=list)
+    running: list[int] = field(default_factory=list)
+    held: dict[int, Held] = field(default_factory=dict)
+    kept: tuple[Reservation, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
+    order_ms: I64 = field(init=False)
+    progress_ms: I64 = field(init=False)
+    start_ms: I64 = field(init=False)
+    leaving_ms: I64 = field(init=False)
+    attained_card_ms: I64 = field(init=False)
+    runs: I64 = field(init=False)
+    _index: dict[str, int] = field(init=False)
+    _roles: list[list[str]] = field(init=False)
+    _cards_m: I64 = field(init=False)
+    _loans_opened: int = 0
+
+    def __post_init__(self) -> None:
+        size = len(self.trace)
+        self.order_ms = self.trace.submit_ms.copy()
+        self.progress_ms, self.start_ms = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self.leaving_ms = np.full(size, NEVER, np.int64)
+        self.attained_card_ms, self.runs = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self._index = {name: i for i, name in enumerate(self.trace.ids)}
+        self._roles = [[role.name for role in shape.roles] for shape in self.trace.shapes]
+        self._cards_m = self.trace.cards_m
+
+    def number(self, job: object) -> int:
+        """The trace's index of a job id."""
+        return self._index[str(job)]
+
+    def arrive(self, job: int) -> None:
+        """A job joins the line."""
+        insort(self.waiting, job)
+
+    def begin(self, start: Start, now_ms: int) -> int:
+        """A job takes its cards; returns its index."""
+        job = self.number(start.job)
+        del self.waiting[bisect_left(self.waiting, job)]
+        insort(self.running, job)
+        roles = self._roles[self.trace.shape[job]]
+        held = hold(start, roles, self.cluster.node_index, self.cluster.flavor_index)
+        self.held[job] = replace(held, loans=self._open(start.loans, now_ms))
+        self.start_ms[job], self.leaving_ms[job] = now_ms, NEVER
+        self.runs[job] += 1
+        return job
+
+    def release(self, job: int, now_ms: int) -> Held:
+        """A run gives its cards back; what it has attained is kept."""
+        del self.running[bisect_left(self.running, job)]
+        held = self.held.pop(job)
+        self.attained_card_ms[job] += held.cards_m * (now_ms - int(self.start_ms[job])) // CARD
+        return held
+
+    def stop(self, job: int, now_ms: int) -> None:
+        """A run is told to leave: it keeps its progress less the policy's cost, and gives its cards back after `stop_ms`."""
+        ran = max(0, now_ms - int(self.start_ms[job]) - self.restart_ms(job))
+        self.progress_ms[job] = max(0, int(self.progress_ms[job]) + ran - self.policy.preemption_cost_ms)
+        self.leaving_ms[job] = now_ms + self.policy.stop_ms
+        if not self.policy.evicted_keep_place:
+            self.order_ms[job] = now_ms
+
+    def restart_ms(self, job: int) -> int:
+        """Card time before progress goes on: only runs after the first pay it."""
+        return self.policy.restart_cost_ms if self.runs[job] > 1 else 0
+
+    def left_ms(self, job: int) -> int:
+        """How long the current run needs to finish the job, from its start; NEVER for an endless one."""
+        duration = int(self.trace.duration_ms[job])
+        return NEVER if duration >= NEVER else duration - int(self.progress_ms[job]) + self.restart_ms(job)
+
+    def record(self, plan: Plan, now_ms: int) -> None:
+        """What a plan changes besides starts and stops: kept cards, loans, own/borrowed splits, recent evictions."""
+        self.kept = self._kept(plan)
+        for change in plan.loans:
+            self._change_loan(change)
+        for recharge in plan.recharges:
+            self._recharge(recharge, now_ms)
+        recent = [eviction for eviction in self.evictions if eviction.at_ms > now_ms - self.policy.flap_window_ms]
+        for evict in plan.evicts:
+            if evict.for_job is not None:
+                pair = (
+                    int(self.trace.queue[self.number(evict.for_job)]),
+                    int(self.trace.queue[self.number(evict.job)]),
+                )
+                recent.append(Eviction(pair[0], pair[1], evict.job, now_ms))
+        self.evictions = tuple(recent)
+
+    def _kept(self, plan: Plan) -> tuple[Reservation, ...]:
+        """Cards kept for those that others were evicted for, until they start; backfill reservations are made anew."""
+        nodes = self.cluster.node_index
+        kept = [
+            Reservation(
+                id=f"kept-{reserve.job}",
+                kind=reserve.kind,
+                from_ms=reserve.from_ms,
+                to_ms=reserve.to_ms,
+                nodes=tuple(sorted(nodes[str(node)] for node in reserve.nodes)),
+                queue=int(self.trace.queue[self.number(reserve.job)]),
+                job=reserve.job,
+                cards=tuple((nodes[str(node)], amount) for node, amount in reserve.cards),
+            )
+            for reserve in plan.reserves
+            if reserve.kind is ReservationKind.KEPT_FOR_JOB
+        ]
+        return tuple(sorted(kept, key=lambda reservation: str(reservation.id)))
+
+    def _open(self, loans: tuple[LoanOpen, ...], now_ms: int) -> tuple[Loan, ...]:
+        opened = []
+        tree = {str(node.id): i for i, node in enumerate(self.cluster.tree)}
+        for loan in loans:
+            self._loans_opened += 1
+            sides = tuple(LoanSide(tree[str(side)], amount) for _, side, amount in loan.sides)
+            name = f"loan-{self._loans_opened:09d}"
+            flavor = self.cluster.flavor_index[str(loan.flavor)]
+            opened.append(Loan(name, -1, flavor, loan.amount_m, now_ms, loan.expires_ms, sides))
+        return tuple(opened)
+
+    def _change_loan(self, change: LoanChange) -> None:
+        for job, held in self.held.items():
+            if any(loan.id == change.loan for loan in held.loans):
+                others = tuple(loan for loan in held.loans if loan.id != change.loan)
+                same = next(loan for loan in held.loans if loan.id == change.loan)
+                if change.expires_ms is not None:
+                    others = (*others, replace(same, expires_ms=change.expires_ms))
+                self.held[job] = replace(held, loans=tuple(sorted(others, key=lambda loan: str(loan.id))))
+                return
+
+    def _recharge(self, recharge: Recharge, now_ms: int) -> None:
+        job = self.number(recharge.job)
+        held = self.held.get(job)
+        if held is None:
+            return
+        roles = self._roles[self.trace.shape[job]]
+        amounts = {(roles.index(role), rank): amount for role, rank, amount in recharge.borrowed_m}
+        changed = with_borrowed(held, amounts)
+        self.held[job] = replace(changed, loans=(*held.loans, *self._open(recharge.loans, now_ms)))
+
+    def snapshot(self, now_ms: int) -> Snapshot:
+        """The engine's picture of this moment. Tables that do not change are shared between cycles."""
+        runs = [self.held[job] for job in self.running]
+        return Snapshot(
+            flavors=self.cluster.flavors,
+            pools=self.cluster.pools,
+            nodes=self.cluster.nodes,
+            cards=self.cluster.cards,
+            tree=self.cluster.tree,
+            queues=self.cluster.queues,
+            shapes=self.trace.shapes,
+            pending=self._pending(),
+            running=self._running(runs, now_ms),
+            pods=join_pods(runs),
+            loans=number_loans(runs),
+            reservations=self.kept,
+            evictions=self.evictions,
+        )
+
+    def _pending(self) -> Pending:
+        jobs = np.array(self.waiting, dtype=np.int64)
+        trace, size = self.trace, len(jobs)
+        return Pending(
+            ids=tuple([trace.ids[job] for job in self.waiting]),
+            queue=frozen(trace.queue[jobs]),
+            shape=frozen(trace.shape[jobs]),
+            tier=frozen(trace.tier[jobs]),
+            priority=frozen(trace.priority[jobs]),
+            submit_ms=frozen(self.order_ms[jobs]),
+            eligible_ms=frozen(trace.submit_ms[jobs]),
+            limit_ms=frozen(self._limits(jobs, np.where(self.runs[jobs] > 0, self.policy.restart_cost_ms, 0))),
+            expected_ms=frozen(np.full(size, NEVER, np.int64)),
+            deadline_ms=frozen(np.full(size, NEVER, np.int64)),
+            hold=frozen(np.zeros(size, np.int8)),
+            backoff_ms=frozen(np.zeros(size, np.int64)),
+        )
+
+    def _running(self, runs: list[Held], now_ms: int) -> Running:
+        jobs = np.array(self.running, dtype=np.int64)
+        trace, start = self.trace, self.start_ms[jobs]
+        ids = tuple([trace.ids[job] for job in self.running])
+        expiries = [min((loan.expires_ms for loan in held.loans), default=NEVER) for held in runs]
+        size = len(jobs)
+        return Running(
+            ids=ids,
+            runs=ids,
+            queue=frozen(trace.queue[jobs]),
+            shape=frozen(trace.shape[jobs]),
+            tier=frozen(trace.tier[jobs]),
+            priority=frozen(trace.priority[jobs]),
+            submit_ms=frozen(self.order_ms[jobs]),
+            start_ms=frozen(start),
+            limit_ms=frozen(self._limits(jobs, np.where(self.runs[jobs] > 1, self.policy.restart_cost_ms, 0))),
+            leaving_ms=frozen(self.leaving_ms[jobs]),
+            last_checkpoint_ms=frozen(np.maximum(start, now_ms - self.policy.preemption_cost_ms)),
+            checkpoints=frozen(np.ones(size, np.bool_)),
+            loan_expires_ms=frozen(np.array(expiries, dtype=np.int64)),
+            last_resize_ms=frozen(np.full(size, -1, np.int64)),
+            attained_card_ms=frozen(self.attained_card_ms[jobs] + self._cards_m[jobs] * (now_ms - start) // CARD),
+            split_known=frozen(np.ones(size, np.bool_)),
+        )
+
+    def _limits(self, jobs: I64, restart_ms: I64) -> I64:
+        """Run time that the scheduler may count on: the declared limit, and the true rest where the policy knows durations."""
+        declared = self.trace.limit_ms[jobs]
+        if self.policy.durations != "known":
+            return declared
+        duration = self.trace.duration_ms[jobs]
+        rest = np.where(duration >= NEVER, NEVER, duration - self.progress_ms[jobs] + restart_ms)
+        return np.minimum(declared, rest)
