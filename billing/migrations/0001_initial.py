@@ -127,6 +127,9 @@ class Migration(migrations.Migration):
                 ("cost_centre", models.CharField(blank=True, default="", max_length=64)),
                 ("billed_to", models.DateTimeField()),
                 ("created_at", models.DateTimeField()),
+                ("refreshed_at", models.DateTimeField()),
+                ("entries_to", models.BigIntegerField(default=0)),
+                ("adjustments_to", models.BigIntegerField(default=0)),
                 ("superseded_at", models.DateTimeField(null=True)),
                 ("issued_at", models.DateTimeField(null=True)),
                 ("unpriced", models.CharField(blank=True, default="", max_length=200)),
@@ -966,7 +969,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="ledgerentry",
-            index=models.Index(fields=["period", "job"], name="ledger_by_period_and_job"),
+            index=models.Index(fields=["period", "id"], name="ledger_by_period"),
         ),
         migrations.AddIndex(
             model_name="ledgerentry",

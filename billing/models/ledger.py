@@ -73,7 +73,7 @@ class LedgerEntry(models.Model):
         ordering = ["id"]
         verbose_name_plural = "ledger entries"
         indexes = [
-            models.Index(fields=["period", "job"], name="ledger_by_period_and_job"),
+            models.Index(fields=["period", "id"], name="ledger_by_period"),
             models.Index(fields=["job", "id"], name="ledger_by_job"),
             models.Index(fields=["tenant", "day"], name="ledger_by_tenant_and_day"),
         ]

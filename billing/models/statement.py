@@ -24,6 +24,7 @@ FINAL = """
 class Statement(models.Model):
     """What a tenant owes for a period. A draft grows in place; when something is taken away from it, a new version
     supersedes it and it stays readable (B49). Names are copied: an issued statement reads the same after a rename.
+    `entries_to` and `adjustments_to` are the last rows it knows; `unpriced` names what a draft had to leave out.
     """
 
     class State(models.TextChoices):
@@ -42,6 +43,9 @@ class Statement(models.Model):
     cost_centre = models.CharField(max_length=64, blank=True, default="")
     billed_to = models.DateTimeField()
     created_at = models.DateTimeField()
+    refreshed_at = models.DateTimeField()
+    entries_to = models.BigIntegerField(default=0)
+    adjustments_to = models.BigIntegerField(default=0)
     superseded_at = models.DateTimeField(null=True)
     issued_at = models.DateTimeField(null=True)
     unpriced = models.CharField(max_length=200, blank=True, default="")
