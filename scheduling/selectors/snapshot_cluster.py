@@ -1,0 +1,149 @@
+"""Pools, flavors, nodes and cards for the snapshot: six queries, whatever the size of the cluster."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from scheduling.engine.snapshot import Cards, Flavor, Nodes, Pool
+from scheduling.engine.vocabulary import CardMode, NodeState
+from scheduling.selectors.snapshot_rows import columns_of, fetch, frozen, ms_of, positions
+
+_STATES = {"ready": NodeState.READY, "not-ready": NodeState.NOT_READY, "lost": NodeState.LOST}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTables:
+    """The engine's tables of hardware, each sorted by id, with the look-ups that work on them needs."""
+
+    pools: tuple[Pool, ...]
+    flavors: tuple[Flavor, ...]
+    nodes: Nodes
+    cards: Cards
+    pool_index: Mapping[int, int]
+    flavor_index: Mapping[int, int]
+
+
+def read_cluster(now: datetime) -> ClusterTables:
+    """Hardware as last observed."""
+    pools = _read_pools(now)
+    pool_index = {int(pool.id): i for i, pool in enumerate(pools)}
+    flavors = _read_flavors(pool_index)
+    flavor_index = {int(flavor.id): i for i, flavor in enumerate(flavors)}
+    nodes = _read_nodes(now, pool_index, flavor_index)
+    cards = _read_cards(nodes, flavors)
+    return ClusterTables(pools, flavors, nodes, cards, pool_index, flavor_index)
+
+
+def _read_pools(now: datetime) -> tuple[Pool, ...]:
+    windows: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for pool, start, end in fetch(
+        f"SELECT pool_id, {ms_of('lower(during)')}, {ms_of('upper(during)')} FROM tenants_maintenancewindow"  # noqa: S608
+        " WHERE upper(during) > %s ORDER BY pool_id, during",
+        [now],
+    ):
+        windows[pool].append((start, end))
+    rows = fetch(
+        "SELECT p.id, p.name, p.factor_ppm, p.high_ppm, p.low_ppm, p.draining, p.cpu_per_card_m, p.memory_per_card_mib,"
+        " p.cpu_headroom_m, p.priority_share_ppm, c.reachable"
+        " FROM tenants_pool p JOIN tenants_cluster c ON c.id = p.cluster_id ORDER BY p.id"
+    )
+    return tuple(
+        Pool(
+            id=row[0],
+            name=row[1],
+            factor_ppm=row[2],
+            high_ppm=row[3],
+            low_ppm=row[4],
+            draining=row[5],
+            cpu_per_card_m=row[6],
+            memory_per_card_mib=row[7],
+            cpu_headroom_m=row[8],
+            priority_share_ppm=row[9],
+            reachable=row[10],
+            maintenance=tuple(windows[row[0]]),
+        )
+        for row in rows
+    )
+
+
+def _read_flavors(pool_index: Mapping[int, int]) -> tuple[Flavor, ...]:
+    rows = fetch(
+        "SELECT id, name, pool_id, mode, mig_profile, vram_mib, speed_ppm, weight_ppm FROM tenants_flavor ORDER BY id"
+    )
+    return tuple(
+        Flavor(
+            id=row[0],
+            name=row[1],
+            pool=pool_index[row[2]],
+            mode=CardMode(row[3]),
+            mig_profile=row[4],
+            vram_mib=row[5],
+            speed_ppm=row[6],
+            weight_ppm=row[7],
+        )
+        for row in rows
+    )
+
+
+def _read_nodes(now: datetime, pool_index: Mapping[int, int], flavor_index: Mapping[int, int]) -> Nodes:
+    """A cordoned node, and one in quarantine for flapping, starts nothing and keeps what it runs."""
+    rows = fetch(
+        "SELECT id, name, pool_id, flavor_id, cpu_m, memory_mib, max_pods, state, coalesce(measured_ppm, -1),"
+        " cordoned OR coalesce(quarantined_until > %s, false) FROM scheduling_node ORDER BY id",
+        [now],
+    )
+    ids, names, pools, flavors, cpu, memory, max_pods, states, measured, barred = columns_of(rows, 10)
+    levels, domains, domain = _read_domains(ids)
+    return Nodes(
+        ids=ids,
+        names=names,
+        pool=frozen([pool_index[pool] for pool in pools], np.int32),
+        flavor=frozen([flavor_index.get(flavor, -1) for flavor in flavors], np.int32),
+        cpu_m=frozen(cpu, np.int64),
+        memory_mib=frozen(memory, np.int64),
+        max_pods=frozen(max_pods, np.int32),
+        state=frozen([_node_state(state, cordoned=bar) for state, bar in zip(states, barred, strict=True)], np.int8),
+        levels=levels,
+        domains=domains,
+        domain=domain,
+        measured_ppm=frozen(measured, np.int64),
+    )
+
+
+def _node_state(state: str, *, cordoned: bool) -> NodeState:
+    found = _STATES[state]
+    return NodeState.CORDONED if cordoned and found is NodeState.READY else found
+
+
+def _read_domains(
+    node_ids: tuple[int, ...],
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], np.ndarray[tuple[int, ...], np.dtype[np.int32]]]:
+    """Levels from the widest to the narrowest, their domains by name, and `domain[level, node]`."""
+    rows = fetch("SELECT node_id, level, rank, domain FROM scheduling_nodedomain")
+    rank: dict[str, int] = {}
+    for _node, level, place, _domain in rows:
+        rank[level] = min(place, rank.get(level, place))
+    levels = tuple(sorted(rank, key=lambda level: (rank[level], level)))
+    names = tuple(tuple(sorted({row[3] for row in rows if row[1] == level})) for level in levels)
+    domain = np.full((len(levels), len(node_ids)), -1, dtype=np.int32)
+    for depth, level in enumerate(levels):
+        here = [row for row in rows if row[1] == level]
+        index = {name: i for i, name in enumerate(names[depth])}
+        at = positions([row[0] for row in here], node_ids)
+        domain[depth, at] = [index[row[3]] for row in here]
+    domain.setflags(write=False)
+    return levels, names, domain
+
+
+def _read_cards(nodes: Nodes, flavors: tuple[Flavor, ...]) -> Cards:
+    rows = fetch("SELECT node_id, index, flavor_id, health = 'ok' FROM scheduling_card ORDER BY node_id, index")
+    node_ids, index, flavor_ids, healthy = columns_of(rows, 4)
+    return Cards(
+        node=positions(node_ids, [int(each) for each in nodes.ids]),
+        index=frozen(index, np.int32),
+        flavor=positions(flavor_ids, [int(flavor.id) for flavor in flavors]),
+        healthy=frozen(healthy, np.bool_),
+    )
