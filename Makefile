@@ -21,10 +21,10 @@ help: ## list the targets
 venv: ## create or update .venv; at once when nothing changed
 	@test -n "$(PYTHON)" || { echo "berth: Python 3.11 to 3.13 with venv is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
 	@"$(PYTHON)" requirements/install.py
-	@$(MAKE) --no-print-directory $(MESSAGES:.po=.mo)
+	@$(if $(MESSAGES),$(MAKE) --no-print-directory $(MESSAGES:.po=.mo))
 
 %.mo: %.po
-	@$(BIN)/pybabel --quiet compile --input-file $< --output-file $@ --locale zh_Hans --statistics
+	@$(BIN)/pybabel --quiet compile --input-file $< --output-file $@ --locale zh_Hans
 
 run: venv ## start Berth with its own PostgreSQL and Valkey: BERTH_PORT=8000 BERTH_DEMO=1
 	@exec $(BIN)/python -m berth.localstack run
