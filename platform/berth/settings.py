@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from berth import environment
 from berth.celery_settings import celery_settings
+from berth.common.schema_settings import SCHEMA_SETTINGS
 from berth.content_security import POLICY
 from berth.logs import logging_settings
 
@@ -25,6 +26,7 @@ BERTH_DEMO = _environment.demo
 BERTH_TIME_SCALE = _environment.time_scale
 BERTH_PORT = _environment.port
 BERTH_PROMETHEUS_URL = _environment.prometheus_url
+BERTH_RATE_LIMITS = _environment.rate_limits
 CLUSTER_ADAPTERS = {
     "simulated": "scheduling.control.simulated_cluster.SimulatedCluster",
     "kubernetes": "scheduling.cluster.kube.KubernetesCluster",
@@ -76,6 +78,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "berth.pages.person.PersonMiddleware",
+    "berth.pages.failures.FailureMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
@@ -148,6 +151,25 @@ if _environment.email_url:
     globals().update({name: value for name, value in parse_email_url(_environment.email_url).items() if value})
 else:
     EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+
+# --- REST ---
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["tenants.access.authentication.TokenOrSession"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["berth.common.parsing.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_FILTER_BACKENDS": ["drf_canon.filtering.FilterBackend"],
+    "DEFAULT_PAGINATION_CLASS": "berth.common.paging.CursorPages",
+    "DEFAULT_SCHEMA_CLASS": "berth.common.schema.BerthSchema",
+    "EXCEPTION_HANDLER": "berth.common.problems.exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+    # `?format=` would be a second way to say Accept, and an unknown query parameter to us.
+    "URL_FORMAT_OVERRIDE": None,
+    "DATETIME_FORMAT": "iso-8601",
+}
+SPECTACULAR_SETTINGS = SCHEMA_SETTINGS
+CSRF_FAILURE_VIEW = "berth.problem_pages.csrf_failure"
 
 # --- Languages ---
 

@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django_prometheus.exports import ExportToDjangoView
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from berth import health
 
@@ -24,12 +23,15 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", ExportToDjangoView, name="metrics"),
-    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
-    path("api/v1/", include(_rooms("api"))),
+    path("api/", include("berth.api_urls")),
     path("accounts/", include("allauth.urls")),
     path("i18n/", include("django.conf.urls.i18n")),
     path("admin/", admin.site.urls),
     path("", include("berth.pages.urls")),
     *_rooms("views"),
 ]
+
+handler400 = "berth.problem_pages.bad_request"
+handler403 = "berth.problem_pages.forbidden"
+handler404 = "berth.problem_pages.not_found"
+handler500 = "berth.problem_pages.server_error"

@@ -1,0 +1,67 @@
+"""Cursor pages of the API: `{"next", "previous", "results"}`, `?limit=` up to 500, `?ordering=` from a whitelist that ends in the id."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
+from drf_canon.errors import QueryParamError
+from drf_canon.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 500
+ORDERING = "ordering"
+
+
+class CursorPages(CursorPagination):
+    """A view names `ordering_fields` (public name → model field) and `ordering` (the default, public names).
+
+    `limit` outside 1–500 and an unknown ordering are 400, never silently another page.
+    """
+
+    page_size = DEFAULT_LIMIT
+    page_size_query_param = "limit"
+    max_page_size = MAX_LIMIT
+
+    def get_page_size(self, request: Request) -> int:
+        raw = request.query_params.get(self.page_size_query_param)
+        if raw is None:
+            return DEFAULT_LIMIT
+        # `isascii` too: "٣" and "²" count as digits elsewhere.
+        if not (raw.isascii() and raw.isdigit() and len(raw) <= len(str(MAX_LIMIT)) and 1 <= int(raw) <= MAX_LIMIT):
+            raise QueryParamError({"limit": _("Give a whole number from 1 to %(most)s.") % {"most": MAX_LIMIT}})
+        return int(raw)
+
+    def get_ordering(self, request: Request, queryset: QuerySet[Any], view: APIView) -> tuple[str, ...]:  # noqa: ARG002 - the framework's signature
+        fields: dict[str, str] = getattr(view, "ordering_fields", {})
+        asked = request.query_params.get(ORDERING)
+        terms = asked.split(",") if asked is not None else list(getattr(view, "ordering", ()))
+        unknown = [term for term in terms if term.removeprefix("-") not in fields]
+        if asked is not None and unknown:
+            raise QueryParamError(
+                {
+                    ORDERING: _("Unknown: %(unknown)s. Allowed, each also with a leading minus: %(allowed)s.")
+                    % {"unknown": ", ".join(unknown), "allowed": ", ".join(sorted(fields))}
+                }
+            )
+        order = [("-" if term.startswith("-") else "") + fields[term.removeprefix("-")] for term in terms]
+        if not order or order[-1].removeprefix("-") not in {"id", "pk"}:
+            order.append("-id" if order and order[0].startswith("-") else "id")
+        return tuple(order)
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
+        fields = sorted(getattr(view, "ordering_fields", {}))
+        parameters = [
+            _parameter("cursor", {"type": "string"}, "Taken from `next` or `previous`."),
+            _parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}, ""),
+        ]
+        if fields:
+            each = "|".join(fields)
+            pattern = f"^-?({each})(,-?({each}))*$"
+            parameters.append(_parameter(ORDERING, {"type": "string", "pattern": pattern}, ", ".join(fields)))
+        return parameters
+
+
+def _parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
