@@ -26,9 +26,13 @@ def sees_everything(user: Any) -> bool:
 
 
 class ScopedQuerySet(models.QuerySet[Any]):
-    """Rows that belong to a tenant through `tenant_path` (a lookup from the model to its Tenant, "" = the model is Tenant)."""
+    """Rows that belong to a tenant through any of `tenant_paths` (lookups from the model to its Tenant, "" = the model is Tenant).
 
-    tenant_path: ClassVar[str | None] = None
+    With `shared`, rows whose path ends in no tenant are everybody's: the shared pool and what is in it.
+    """
+
+    tenant_paths: ClassVar[tuple[str, ...]] = ()
+    shared: ClassVar[bool] = False
 
     def visible_to(self, user: Any) -> Self:
         """Rows of tenants in which `user` has a membership in force; all rows for platform roles; else none."""
@@ -36,17 +40,36 @@ class ScopedQuerySet(models.QuerySet[Any]):
             return self.none()
         if sees_everything(user):
             return self
-        if self.tenant_path is None:
+        if not self.tenant_paths:
             return self.none()
-        from django.apps import apps
+        seen = Q()
+        for path in self.tenant_paths:
+            seen |= Q(Exists(_memberships(user, f"{path}_id" if path else "pk")))
+            if self.shared:
+                seen |= Q(**{f"{path}__isnull": True})
+        return self.filter(seen)
 
-        target = f"{self.tenant_path}_id" if self.tenant_path else "pk"
-        memberships = apps.get_model("tenants", "Membership").objects.filter(
-            active_now(), user_id=user.pk, tenant_id=OuterRef(target)
-        )
-        return self.filter(Exists(memberships))
+
+def _memberships(user: Any, target: str) -> models.QuerySet[Any]:
+    from django.apps import apps
+
+    return apps.get_model("tenants", "Membership").objects.filter(
+        active_now(), user_id=user.pk, tenant_id=OuterRef(target)
+    )
 
 
-def scoped(path: str | None) -> type[ScopedQuerySet]:
-    """A ScopedQuerySet class whose rows reach their tenant by `path` (`tenant`, `job__tenant`, "" for Tenant itself)."""
-    return type("ScopedQuerySet", (ScopedQuerySet,), {"tenant_path": path})
+def scoped(*paths: str, shared: bool = False) -> type[ScopedQuerySet]:
+    """A ScopedQuerySet class whose rows reach their tenant by `paths` (`tenant`, `job__tenant`, "" for Tenant itself)."""
+    return type("ScopedQuerySet", (ScopedQuerySet,), {"tenant_paths": paths, "shared": shared})
+
+
+def tenant_of(row: models.Model) -> Any:
+    """The Tenant in which a role on `row` is judged (its first path), or None for rows of the platform."""
+    queryset = type(row)._default_manager.all()
+    paths = queryset.tenant_paths if isinstance(queryset, ScopedQuerySet) else ()
+    if not paths:
+        return None
+    found: Any = row
+    for step in filter(None, paths[0].split("__")):
+        found = getattr(found, step)
+    return found

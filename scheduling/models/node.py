@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from tenants.models import Cluster, Flavor, Pool, Tenant
+from tenants.scoping import scoped
 
 
 class Node(models.Model):
@@ -34,6 +35,8 @@ class Node(models.Model):
     ready_since = models.DateTimeField(null=True, blank=True)
     last_sign_at = models.DateTimeField(null=True, blank=True)
     lost_at = models.DateTimeField(null=True, blank=True)
+
+    objects = models.Manager.from_queryset(scoped("pool__tenant", shared=True))()
 
     class Meta:
         ordering = ["name", "id"]

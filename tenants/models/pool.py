@@ -8,6 +8,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from tenants.scoping import scoped
+
 ONE_PPM = 1_000_000
 
 
@@ -60,6 +62,8 @@ class Pool(models.Model):
     priority_share_ppm = models.BigIntegerField(default=0)
     limit_ratio_ppm = models.BigIntegerField(default=2 * ONE_PPM)
 
+    objects = models.Manager.from_queryset(scoped("tenant", shared=True))()
+
     class Meta:
         ordering = ["name"]
         constraints = [
@@ -103,6 +107,8 @@ class Flavor(models.Model):
     vram_mib = models.BigIntegerField(default=0)
     speed_ppm = models.BigIntegerField(default=ONE_PPM)
     weight_ppm = models.BigIntegerField(default=ONE_PPM)
+
+    objects = models.Manager.from_queryset(scoped("pool__tenant", shared=True))()
 
     class Meta:
         ordering = ["name"]

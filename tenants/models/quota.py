@@ -107,6 +107,8 @@ class QuotaTransfer(models.Model):
     agreed_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     reason = models.CharField(max_length=500, blank=True, default="")
 
+    objects = models.Manager.from_queryset(scoped("giver__tenant", "receiver__tenant"))()
+
     class Meta:
         ordering = ["id"]
         constraints = [
