@@ -1,0 +1,49 @@
+"""Base of all Django admin pages: the theme behind one name, and permissions from the one role → action table.
+
+Django's own permission tables are not used: what a person may see and edit here is what their role may do elsewhere.
+"""
+
+from typing import Any, ClassVar
+
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin, TabularInline
+
+from tenants.permissions import Action, can
+
+
+class _ByRole:
+    """`view` and `change` are actions; without `change` a page is read-only. Nothing is deleted here: rows are ended or closed."""
+
+    view: ClassVar[Action]
+    change: ClassVar[Action | None] = None
+    addable: ClassVar[bool] = True
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return can(request.user, self.view)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return can(request.user, self.view)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.change is not None and can(request.user, self.change)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.addable and self.change is not None and can(request.user, self.change)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class RoleAdmin(_ByRole, ModelAdmin):  # type: ignore[misc]
+    """An admin page of one model."""
+
+    list_filter_submit = True
+    list_per_page = 50
+    show_full_result_count = False
+
+
+class RoleInline(_ByRole, TabularInline):  # type: ignore[misc]
+    """Rows of a model on another's page."""
+
+    extra = 0
+    show_change_link = True

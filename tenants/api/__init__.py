@@ -1,0 +1,1 @@
+"""REST of tenants: parse, one call, render."""
