@@ -6,7 +6,7 @@ do not need one (section 6). Must not decide anything: what to change is the cal
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, models, transaction
@@ -14,9 +14,13 @@ from django.utils.translation import gettext_lazy as _
 
 from berth.common.errors import ConflictError
 from scheduling.models import Job, Run, SchedulerEpoch, Transition, WaitReason
-from scheduling.states import JOB_MOVES, RUN_MOVES, TERMINAL, WAITING, JobState, RunState
+from scheduling.states import JOB_MOVES, RUN_MOVES, TERMINAL, WAITING, EndReason, JobState, RunState
 
 EPOCH_NAME = "scheduler"
+STOPPABLE_RUNS = (RunState.ADMITTED, RunState.STARTING, RunState.RUNNING)
+STOPPABLE_JOBS = (JobState.STARTING, JobState.RUNNING)
+CANCEL_GRACE = timedelta(seconds=30)
+"""What a user's cancel, a time limit and a failed gang leave a pod to stop in (section 7)."""
 IDLE_LIMIT_MS = 10_000
 """A leader that stops inside a transaction loses it (and its locks) before its lease could be taken over (F09)."""
 LOCK_LIMIT_MS = 5_000
@@ -148,6 +152,19 @@ def move_runs(
             BATCH,
         )
     return ids
+
+
+def begin_stops(run_ids: Sequence[int], *, stop_reason: EndReason, grace: timedelta, cause: Cause) -> list[int]:
+    """Ask live runs to stop within `grace`: run and job go to `stopping`. Returns the ids of the runs that were not stopping yet.
+
+    The loop then deletes the pods and ends the run when they are gone. A stop that runs already keeps its reason and its grace.
+    """
+    changes = {"stop_reason": stop_reason.value, "stopping_at": cause.at, "grace_until": cause.at + grace}
+    with transaction.atomic():
+        moved = move_runs(run_ids, old=STOPPABLE_RUNS, new=RunState.STOPPING, cause=cause, changes=changes)
+        jobs = dict(Run.objects.filter(pk__in=moved).values_list("job_id", "pk"))
+        move_jobs(sorted(jobs), old=STOPPABLE_JOBS, new=JobState.STOPPING, cause=cause, run_ids=jobs)
+    return moved
 
 
 def _checked(old: Iterable[Any], new: Any, table: Mapping[Any, frozenset[Any]]) -> list[str]:
