@@ -14,6 +14,7 @@ from scheduling.models.decision import (
     WaitReason,
 )
 from scheduling.models.history import Observation, Transition, UtilisationHour, UtilisationSample
+from scheduling.models.image_rule import ImageRule
 from scheduling.models.job import Job, JobDataset, JobDependency, Role, RoleFlavor
 from scheduling.models.node import Card, Node, NodeDomain, NodeInterval
 from scheduling.models.run import ImportedEvent, Lease, LeaseSegment, Pod, Run, SegmentQuarantine
@@ -25,6 +26,7 @@ __all__ = [
     "CycleOrder",
     "EffectivePrice",
     "Forecast",
+    "ImageRule",
     "ImportedEvent",
     "Job",
     "JobDataset",
