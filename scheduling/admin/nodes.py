@@ -1,0 +1,40 @@
+"""Nodes and cards: what they have, where they sit, what they were. State is observed; cordoning is a person's to set."""
+
+from django.contrib import admin
+
+from scheduling.models import Card, Node, NodeDomain, NodeInterval
+from tenants.access.admin_pages import RoleAdmin, RoleInline
+from tenants.permissions import Action
+
+
+class CardInline(RoleInline):
+    model = Card
+    view = Action.SUPPLY_READ
+    fields = readonly_fields = ("index", "flavor", "mode", "health", "failed_at")
+
+
+class DomainInline(RoleInline):
+    model = NodeDomain
+    view = Action.SUPPLY_READ
+    fields = readonly_fields = ("rank", "level", "domain")
+
+
+class IntervalInline(RoleInline):
+    model = NodeInterval
+    view = Action.SUPPLY_READ
+    fields = readonly_fields = ("pool", "tenant", "flavor", "cards", "cards_out", "state", "during")
+
+
+@admin.register(Node)
+class NodeAdmin(RoleAdmin):
+    view, change = Action.SUPPLY_READ, Action.NODE_OPERATE
+    addable = False
+    list_display = ("name", "cluster", "pool", "flavor", "gpus", "state", "cordoned", "last_sign_at")
+    list_filter = ("state", "cordoned", "pool", "flavor")
+    search_fields = ("name",)
+    list_select_related = ("cluster", "pool", "flavor")
+    inlines = (CardInline, DomainInline, IntervalInline)
+    readonly_fields = (
+        "cluster", "name", "uid", "pool", "flavor", "gpus", "cpu_m", "memory_mib", "max_pods", "state", "cordoned", "quarantined_until",
+        "measured_ppm", "labels", "ready_since", "last_sign_at", "lost_at",
+    )  # fmt: skip
