@@ -2,9 +2,6 @@
 
 from datetime import datetime
 
-from scheduling.models import Card, Node, NodeDomain, NodeInterval
-from tenants.models import Cluster, Cohort, Flavor, Pool, PoolCapacity, Queue, Quota, Tenant
-
 from berth.common import units
 from berth.demo.organisation import (
     BILLING_ZONE,
@@ -17,6 +14,8 @@ from berth.demo.organisation import (
     QueueSpec,
     TenantSpec,
 )
+from scheduling.models import Card, Node, NodeDomain, NodeInterval
+from tenants.models import Cluster, Cohort, Flavor, Pool, PoolCapacity, Queue, Quota, Tenant
 
 LEVELS = ("zone", "rack")
 
