@@ -1,0 +1,1 @@
+"""What scheduling does for people and for billing; one use case a file. Writes live here, state changes in transitions."""
