@@ -80,7 +80,7 @@ class PriceList:
     """
 
     def __init__(self, prices: Iterable[Price], *, tenant: str) -> None:
-        self._tenant = tenant
+        self.tenant = tenant
         self._by_key: dict[tuple[Meter, str, str], list[Price]] = {}
         for price in sorted(prices, key=lambda price: (price.start, price.id)):
             if price.tenant in ("", tenant):
@@ -90,12 +90,12 @@ class PriceList:
         """The one price in force; raises MissingPriceError naming meter, flavor and instant."""
         price = self.find(meter, flavor, instant)
         if price is None:
-            raise MissingPriceError(meter=meter, flavor=flavor, tenant=self._tenant, instant=instant)
+            raise MissingPriceError(meter=meter, flavor=flavor, tenant=self.tenant, instant=instant)
         return price
 
     def find(self, meter: Meter, flavor: str, instant: datetime) -> Price | None:
         """The one price in force, or None."""
-        for tenant in (self._tenant, ""):
+        for tenant in (self.tenant, ""):
             for named in (flavor, "") if flavor else ("",):
                 price = _standing(self._by_key.get((meter, named, tenant), ()), instant)
                 if price is not None:

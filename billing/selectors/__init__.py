@@ -1,0 +1,1 @@
+"""Reads of billing; one concept a file."""

@@ -1,0 +1,1 @@
+"""What billing does; one use case a file. Money is written through `billing.ledger` only."""

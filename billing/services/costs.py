@@ -1,0 +1,120 @@
+"""What each job cost so far, from the ledger and from what it holds now, put on the job by scheduling (one amount everywhere)."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from fractions import Fraction
+
+from django.db import transaction
+
+from berth.common import clock
+from berth.common.money import round_money
+from billing import ledger
+from billing.metering import span
+from billing.models import LedgerEntry
+from billing.rating import MissingPriceError, PriceList, worth
+from billing.selectors.held import not_posted, segments_of, unsettled_jobs, with_unmetered_segments
+from billing.selectors.prices import flavor_names, price_list
+from billing.selectors.quantities import Quantity, of_held, of_jobs
+from billing.services.lines import meters
+from billing.services.metering import meter_jobs, meter_nodes
+from scheduling.models import Job, Lease
+from scheduling.services.costs import RecordedCost, record_job_cost
+from tenants.models import Tenant
+
+logger = logging.getLogger(__name__)
+_JOBS_AT_ONCE = 500
+
+
+def record_costs(job_ids: Sequence[int]) -> int:
+    """Meter the jobs, work out their cost and put it on them; returns how many took it.
+
+    A job's cost is final when it has ended and nothing of it is held any more. Where a price is missing the cost stays
+    unknown, and the gap is logged: it is never put at zero (B38).
+    """
+    recorded = 0
+    by_tenant: dict[int, list[int]] = defaultdict(list)
+    for job_id, tenant_id in Job.objects.filter(pk__in=list(job_ids)).order_by("id").values_list("id", "tenant_id"):
+        by_tenant[tenant_id].append(job_id)
+    for tenant_id, of_tenant in sorted(by_tenant.items()):
+        for first in range(0, len(of_tenant), _JOBS_AT_ONCE):
+            recorded += _record(tenant_id, of_tenant[first : first + _JOBS_AT_ONCE])
+    return recorded
+
+
+def settle_ended() -> int:
+    """Record the final cost of jobs that ended since the last look: what a lost alarm forgot (BIL-01)."""
+    return record_costs(list(unsettled_jobs().filter(ended_at__isnull=False).values_list("pk", flat=True)))
+
+
+def meter_running() -> int:
+    """Once a minute: meter segments and nodes that ended, and record what running jobs cost so far."""
+    for tenant_id, job_ids in _by_tenant(with_unmetered_segments(unsettled_jobs()).values_list("tenant_id", "pk")):
+        meter_jobs(tenant_id, job_ids)
+    for tenant_id in (
+        Tenant.objects.filter(own_pools__isnull=False).distinct().order_by("id").values_list("id", flat=True)
+    ):
+        meter_nodes(tenant_id)
+    return record_costs(list(unsettled_jobs().values_list("pk", flat=True)))
+
+
+def _by_tenant(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, list[int]]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for tenant_id, job_id in pairs:
+        found[tenant_id].append(job_id)
+    return sorted(found.items())
+
+
+def _record(tenant_id: int, job_ids: list[int]) -> int:
+    with transaction.atomic():
+        ledger.hold_tenant(tenant_id)
+        # The instant first, the facts after it: what ends in between is in neither the ledger nor the past.
+        now = clock.now()
+        tenant = Tenant.objects.get(pk=tenant_id)
+        ended = set(Job.objects.filter(pk__in=job_ids, ended_at__isnull=False).values_list("pk", flat=True))
+        meter_jobs(tenant_id, job_ids)
+        holding = set(
+            Lease.objects.filter(run__job__in=job_ids, closed_at__isnull=True).values_list("run__job_id", flat=True)
+        )
+        amounts = _amounts(job_ids, price_list(tenant), now)
+        costs = [
+            RecordedCost(job_id, round_money(exact, tenant.currency), tenant.currency, job_id in ended - holding)
+            for job_id, exact in amounts.items()
+            if exact is not None
+        ]
+        return record_job_cost(costs, as_of=now)
+
+
+def _amounts(job_ids: list[int], prices: PriceList, now: datetime) -> dict[int, Fraction | None]:
+    """Exact cost of each job; None where a price is missing."""
+    flavors = flavor_names()
+    amounts: dict[int, Fraction | None] = {job_id: Fraction(0) for job_id in job_ids}
+    for quantity in _held_by(job_ids, prices, now):
+        job_id = quantity.job_id or 0
+        so_far = amounts[job_id]
+        if so_far is None:
+            continue
+        try:
+            amounts[job_id] = so_far + _cost(quantity, prices, flavors.get(quantity.flavor_id or 0, ""))
+        except MissingPriceError as error:
+            logger.warning("cost unknown job=%s error=%s", job_id, error)
+            amounts[job_id] = None
+    return amounts
+
+
+def _held_by(job_ids: list[int], prices: PriceList, now: datetime) -> list[Quantity]:
+    changes = prices.changes()
+    found = list(of_jobs(job_ids, changes=changes))
+    for held in not_posted(list(segments_of(job_ids, still_open=True))):
+        whole = span(held.start, max(held.start, now))
+        if whole is not None and held.held_as == LedgerEntry.HeldAs.BILLABLE:
+            found += of_held(held, whole, changes=changes)
+    return found
+
+
+def _cost(quantity: Quantity, prices: PriceList, flavor: str) -> Fraction:
+    return sum(
+        (worth(meter, amount, prices.price_at(meter, flavor, quantity.first)) for meter, amount in meters(quantity)),
+        Fraction(0),
+    )

@@ -1,0 +1,139 @@
+"""Keeps draft statements true to the ledger: they grow in place, and a new version takes over when something is taken away."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from berth.common import clock
+from billing import ledger
+from billing.ledger import total_of
+from billing.metering import span, within
+from billing.models import Adjustment, BillingPeriod, Statement, StatementLine
+from billing.rating import PriceList
+from billing.selectors.held import nodes_of, not_posted, open_segments_of
+from billing.selectors.periods import Calendar
+from billing.selectors.prices import flavor_names, price_list
+from billing.selectors.quantities import Quantity, of_held, of_period
+from billing.selectors.statements import drafts_due, last_rows
+from billing.services.lines import LineKey, Rated, key_of, rate
+from billing.services.metering import pieces
+from billing.services.periods import reach
+from tenants.models import Tenant
+
+_SHOWN = 200
+
+
+def refresh_tenant(
+    tenant_id: int, *, labels: frozenset[str] | None = None, rated_anew: bool = False
+) -> list[Statement]:
+    """Bring the drafts of the tenant's open periods (or of the named ones) up to now; the present one always exists.
+
+    Without `rated_anew` only those that something was posted to or that time passed for; with it all that have a draft.
+    """
+    with transaction.atomic():
+        ledger.hold_tenant(tenant_id)
+        tenant = Tenant.objects.get(pk=tenant_id)
+        now = clock.now()
+        calendar = reach(tenant, now, now)
+        due = drafts_due(calendar, now, labels, written=rated_anew)
+        drafts = []
+        for period in due:
+            as_of = min(now, period.ends_at)
+            rated = rate_period(tenant, calendar, period, as_of=as_of)
+            drafts.append(write_draft(tenant, period, rated, as_of=as_of))
+        return drafts
+
+
+def write_draft(tenant: Tenant, period: BillingPeriod, rated: Rated, *, as_of: datetime) -> Statement:
+    """Write the period's draft from its lines. The caller holds the tenant's ledger lock.
+
+    What cannot be priced is left out and named in `unpriced`; a close would stop there (B38).
+    """
+    current = Statement.objects.filter(period=period, superseded_at__isnull=True).first()
+    if current is not None and current.state == Statement.State.ISSUED:
+        return current
+    entries_to, adjustments_to = last_rows(period)
+    header = {
+        "currency": tenant.currency,
+        "total": total_of(rated.lines),
+        "tenant_slug": tenant.slug,
+        "tenant_name": tenant.name,
+        "cost_centre": tenant.cost_centre,
+        "billed_to": as_of,
+        "refreshed_at": clock.now(),
+        "entries_to": entries_to,
+        "adjustments_to": adjustments_to,
+        "unpriced": "; ".join(str(error) for error in rated.missing)[:_SHOWN],
+    }
+    if current is not None:
+        stored = {key_of(line): line for line in current.lines.all()}
+        if _only_adds(stored, rated.lines):
+            return _grow(current, header, stored, rated.lines)
+        ledger.supersede(current, number=f"{current.number}-v{current.version}", at=clock.now())
+    draft = Statement(
+        number=f"draft-{tenant.slug}-{period.label}",
+        tenant=tenant,
+        period=period,
+        version=current.version + 1 if current else 1,
+        created_at=clock.now(),
+        **header,
+    )
+    return ledger.open_draft(draft, rated.lines)
+
+
+def rate_period(tenant: Tenant, calendar: Calendar, period: BillingPeriod, *, as_of: datetime) -> Rated:
+    """The period's lines from the ledger, from what goes on until `as_of`, and from its adjustments."""
+    prices = price_list(tenant)
+    changes = prices.changes()
+
+    def quantities() -> Iterator[Quantity]:
+        yield from of_period(period, changes=changes, bounds=calendar.bounds())
+        yield from _going_on(tenant, calendar, period, prices, as_of)
+
+    adjustments = Adjustment.objects.filter(period=period).select_related("refers_to").order_by("id")
+    return rate(
+        quantities(),
+        list(adjustments),
+        period=period,
+        calendar=calendar,
+        prices=prices,
+        flavors=flavor_names(),
+        currency=tenant.currency,
+    )
+
+
+def _going_on(
+    tenant: Tenant, calendar: Calendar, period: BillingPeriod, prices: PriceList, as_of: datetime
+) -> Iterator[Quantity]:
+    """Of this period, what is held now and will be posted when it ends or the period does."""
+    changes = prices.changes()
+    held = open_segments_of(tenant.pk) + [node for node in nodes_of(tenant.pk) if node.end is None]
+    for each in not_posted(held):
+        whole = span(each.start, max(as_of, each.start))
+        inside = within(whole, period.starts_at, period.ends_at) if whole else None
+        if inside is not None:
+            for piece, _ in pieces(inside, calendar):
+                yield from of_held(each, piece, changes=changes)
+
+
+def _only_adds(stored: Mapping[LineKey, StatementLine], lines: list[StatementLine]) -> bool:
+    """Whether the new lines only add to what the draft says: no line gone, none smaller."""
+    new = {key_of(line): line for line in lines}
+    return all(key in new and abs(new[key].quantity) >= abs(old.quantity) for key, old in stored.items())
+
+
+def _grow(
+    current: Statement, header: dict[str, Any], stored: Mapping[LineKey, StatementLine], lines: list[StatementLine]
+) -> Statement:
+    added, changed = [], []
+    for line in lines:
+        old = stored.get(key_of(line))
+        if old is None:
+            added.append(line)
+        elif (old.quantity, old.amount, old.worth) != (line.quantity, line.amount, line.worth):
+            line.pk, line.statement = old.pk, current
+            changed.append(line)
+    ledger.grow_draft(current, header=header, added=added, changed=changed)
+    return current

@@ -1,0 +1,189 @@
+"""Reads a file of past usage (CONTRACT section 7) into rows, and lists everything that is wrong with it."""
+
+import csv
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from django.utils.translation import gettext as _
+
+from billing.metering import parse_card, parse_instant
+from scheduling.states import EndReason
+
+COLUMNS: Final = (
+    *("source", "event_id", "tenant", "queue", "user", "job", "run", "flavor", "node", "card"),
+    *("start", "end", "end_reason", "borrowed"),
+)
+LAST_ALIVE: Final = "last_alive"
+_LONGEST: Final = {
+    "source": 64,
+    "event_id": 200,
+    "tenant": 40,
+    "queue": 40,
+    "user": 150,
+    "job": 150,
+    "flavor": 63,
+    "node": 253,
+}
+_MOST_RUNS = 2**31 - 1
+_MOST_CARDS = 2**15 - 1
+_REASONS = frozenset(reason.value for reason in EndReason)
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """What is wrong with one column of one line (the header is line 1)."""
+
+    line: int
+    column: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """One card, or a share of one in 1/7000, held by one run during [start, end)."""
+
+    line: int
+    source: str
+    event_id: str
+    tenant: str
+    queue: str
+    user: str
+    job: str
+    run: int
+    flavor: str
+    node: str
+    card: int
+    share: int
+    start: datetime
+    end: datetime
+    end_reason: str
+    borrowed: bool
+    last_alive: datetime | None
+
+    @property
+    def digest(self) -> str:
+        """Of the content as meant, not as written: `3:250` and `3:1/4`, or two offsets of one instant, are the same."""
+        content = (
+            *(self.tenant, self.queue, self.user, self.job, self.run, self.flavor, self.node, self.card, self.share),
+            *(self.start.isoformat(), self.end.isoformat(), self.end_reason, self.borrowed),
+            self.last_alive.isoformat() if self.last_alive else "",
+        )
+        return hashlib.sha256("\x1f".join(map(str, content)).encode()).hexdigest()
+
+
+@dataclass(slots=True)
+class UsageFile:
+    """The good rows of a file, and the problems of the others."""
+
+    rows: list[UsageRow] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_usage(lines: Iterable[str]) -> UsageFile:
+    """All rows that can be read, in file order, and every problem with the rest."""
+    found = UsageFile()
+    reader = csv.reader(lines, strict=True)
+    try:
+        header = tuple(next(reader, ()))
+        if header not in (COLUMNS, (*COLUMNS, LAST_ALIVE)):
+            expected = ",".join(COLUMNS)
+            found.problems.append(Problem(1, "header", _("must be %(columns)s") % {"columns": expected}))
+            return found
+        for line, cells in _numbered(reader):
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                wrong = _("%(found)d cells, not %(wanted)d") % {"found": len(cells), "wanted": len(header)}
+                found.problems.append(Problem(line, "row", wrong))
+                continue
+            _read_row(found, line, dict(zip(header, cells, strict=True)))
+    except csv.Error as error:
+        found.problems.append(Problem(reader.line_num, "row", str(error)))
+    return found
+
+
+def _numbered(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Rows with the line they start on; a quoted cell may run over several."""
+    line = reader.line_num + 1
+    for cells in reader:
+        yield line, cells
+        line = reader.line_num + 1
+
+
+def _read_row(found: UsageFile, line: int, cells: dict[str, str]) -> None:
+    problems: list[Problem] = []
+
+    def read(column: str, parse: Callable[[str], _Value]) -> _Value | None:
+        try:
+            return parse(cells[column].strip())
+        except ValueError as error:
+            problems.append(Problem(line, column, str(error)))
+            return None
+
+    texts = {column: read(column, _text(longest)) for column, longest in _LONGEST.items()}
+    run, card = read("run", _run), read("card", _card)
+    start, end = read("start", parse_instant), read("end", parse_instant)
+    reason, borrowed = read("end_reason", _end_reason), read("borrowed", _flag)
+    last_alive = read(LAST_ALIVE, parse_instant) if cells.get(LAST_ALIVE, "").strip() else None
+    if start is not None and end is not None and end <= start:
+        problems.append(Problem(line, "end", _("not after the start")))
+    if last_alive is not None and reason is not None and reason != EndReason.NODE_LOST:
+        problems.append(Problem(line, LAST_ALIVE, _("only for node-lost")))
+    if last_alive is not None and end is not None and last_alive > end:
+        problems.append(Problem(line, LAST_ALIVE, _("after the end")))
+    if problems or run is None or card is None or start is None or end is None or reason is None or borrowed is None:
+        found.problems += problems
+        return
+    named = {column: text for column, text in texts.items() if text is not None}
+    found.rows.append(
+        UsageRow(
+            line=line,
+            **named,
+            run=run,
+            card=card[0],
+            share=card[1],
+            start=start,
+            end=end,
+            end_reason=reason,
+            borrowed=borrowed,
+            last_alive=last_alive,
+        )
+    )
+
+
+def _text(longest: int) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not 1 <= len(text) <= longest or "\x00" in text:
+            raise ValueError(_("1 to %(longest)d characters") % {"longest": longest})
+        return text
+
+    return parse
+
+
+def _run(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 10 and 1 <= int(text) <= _MOST_RUNS:
+        return int(text)
+    raise ValueError(_("a number from 1"))
+
+
+def _card(text: str) -> tuple[int, int]:
+    index, share = parse_card(text)
+    if index > _MOST_CARDS:
+        raise ValueError(_("a card index from 0 to %(most)d") % {"most": _MOST_CARDS})
+    return index, share
+
+
+def _end_reason(text: str) -> str:
+    if text in _REASONS:
+        return text
+    raise ValueError(_("one of %(reasons)s") % {"reasons": ", ".join(sorted(_REASONS))})
+
+
+def _flag(text: str) -> bool:
+    if text in ("true", "false"):
+        return text == "true"
+    raise ValueError(_("true or false"))
