@@ -1,0 +1,160 @@
+"""Submit: a body is judged whole, then stored with its roles in one transaction, then the loop is woken. Nothing is decided here."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection, transaction
+
+from berth.common import alarm, clock
+from scheduling.models import Job, JobDataset, JobDependency, Role, RoleFlavor
+from scheduling.services.job_body import JobAsk
+from scheduling.services.judging import Judged, judge
+from scheduling.services.resolved import ResolvedJob, ResolvedRole, shape_key
+from scheduling.transitions import Cause, record_new_jobs
+from tenants.models import User
+from tenants.permissions import Action
+
+CYCLE: Final = "scheduling.cycle"
+BATCH: Final = 500
+
+
+def submit_job(user: User, body: Any, *, cloned_from: Job | None = None) -> Job:
+    """Store what `body` asks for; the job, of an array its first member.
+
+    Raises InvalidError with every wrong field (also for what could never run), NotFoundError for a tenant that is not visible,
+    ForbiddenError for a role that is too low. Over quota now is no reason to refuse: such a job waits and says why (SCH-21).
+    """
+    judged = judge(user, body, Action.JOB_SUBMIT)
+    resolved = judged.raise_if_refused()
+    now = clock.now()
+    with transaction.atomic():
+        jobs = _insert_jobs(user, resolved, judged, now, body, cloned_from)
+        _insert_parts(jobs, resolved, judged)
+        record_new_jobs(jobs, Cause(reason="submitted", at=now, actor=user.get_username()))
+        alarm.ring(CYCLE)
+    return jobs[0]
+
+
+def _insert_jobs(
+    user: User, resolved: ResolvedJob, judged: Judged, now: datetime, body: Any, cloned_from: Job | None
+) -> list[Job]:
+    """One row, or one per member of an array; the first member's id is the array's (`array_parent`), its own included."""
+    array = resolved.ask.array
+    key = shape_key(resolved.shape, judged.config)
+    jobs = [_job(user, resolved, judged, now) for _member in range(array.size if array else 1)]
+    for index, job in enumerate(jobs):
+        job.spec, job.shape_key, job.cloned_from = body, key, cloned_from
+        if array:
+            job.array_index, job.array_size, job.array_limit = index, array.size, array.limit
+    if array:
+        for job, pk in zip(jobs, _next_ids(len(jobs)), strict=True):
+            job.pk = pk
+            job.array_parent = jobs[0]
+    return Job.objects.bulk_create(jobs, BATCH)
+
+
+def _next_ids(count: int) -> list[int]:
+    """Ids to come, in order: members of an array point at the first of them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
+            [Job._meta.db_table, count],
+        )
+        return sorted(row[0] for row in cursor.fetchall())
+
+
+def _job(user: User, resolved: ResolvedJob, judged: Judged, now: datetime) -> Job:
+    ask, queue = resolved.ask, resolved.queue
+    return Job(
+        tenant=queue.tenant,
+        queue=queue,
+        project_id=judged.project_id,
+        user=user,
+        name=ask.name,
+        kind=ask.kind,
+        tier=resolved.tier,
+        priority=ask.priority,
+        labels=dict(ask.labels),
+        submitted_at=now,
+        order_at=now,
+        eligible_at=max(now, ask.not_before) if ask.not_before else now,
+        not_before=ask.not_before,
+        expected_runtime_s=ask.expected_runtime_s,
+        max_runtime_s=ask.max_runtime_s,
+        max_restarts=ask.max_restarts,
+        deadline=ask.deadline,
+        objective=ask.objective,
+        callback_url=ask.callback_url,
+        **_placement_fields(ask),
+    )
+
+
+def _placement_fields(ask: JobAsk) -> dict[str, Any]:
+    return {
+        "topology_mode": ask.topology_mode,
+        "topology_level": ask.topology_level,
+        "elastic_step": ask.elastic_step,
+        "elastic_cooldown_s": ask.elastic_cooldown_s,
+        "checkpoint_path": ask.checkpoint_path,
+        "checkpoint_interval_s": ask.checkpoint_interval_s,
+        "output_claim": ask.output_claim,
+        "output_path": ask.output_path,
+    }
+
+
+def _insert_parts(jobs: Sequence[Job], resolved: ResolvedJob, judged: Judged) -> None:
+    """Roles, accepted flavors, dependencies and datasets of every member."""
+    pairs = [(_role(job, position, role), role) for job in jobs for position, role in enumerate(resolved.roles)]
+    Role.objects.bulk_create((row for row, _role_ask in pairs), BATCH)
+    accepted = [
+        RoleFlavor(role=row, flavor_id=judged.config.flavors[flavor].id, position=position)
+        for row, role in pairs
+        for position, flavor in enumerate(role.flavors)
+    ]
+    _insert(RoleFlavor, accepted)
+    ask = resolved.ask
+    _insert(
+        JobDependency,
+        [JobDependency(job=job, on_job_id=after.job, condition=after.on) for job in jobs for after in ask.after],
+    )
+    _insert(JobDataset, [JobDataset(job=job, name=name) for job in jobs for name in ask.datasets])
+
+
+def _insert(model: Any, rows: Iterable[Any]) -> None:
+    found = list(rows)
+    if found:
+        model.objects.bulk_create(found, BATCH)
+
+
+def _role(job: Job, position: int, role: ResolvedRole) -> Role:
+    ask = role.ask
+    return Role(
+        job=job,
+        position=position,
+        name=ask.name,
+        replicas=ask.replicas,
+        minimum=ask.minimum,
+        in_gang=ask.in_gang,
+        period_s=ask.period_s,
+        cards_m=ask.cards_m,
+        cpu_m=role.cpu_m,
+        memory_mib=role.memory_mib,
+        vram_mib=ask.vram_mib,
+        cpu_limit_m=ask.cpu_limit_m,
+        memory_limit_mib=ask.memory_limit_mib,
+        image=ask.image,
+        command=list(ask.command),
+        args=list(ask.args),
+        env=dict(ask.env),
+        env_from=list(ask.env_from),
+        image_pull=list(ask.image_pull),
+        volumes=[
+            {"claim": volume.claim, "mount": volume.mount, "read_only": volume.read_only} for volume in ask.volumes
+        ],
+        ports=list(ask.ports),
+        shm_mib=ask.shm_mib,
+        run_as_user=ask.run_as_user,
+        run_as_group=ask.run_as_group,
+        fs_group=ask.fs_group,
+    )
