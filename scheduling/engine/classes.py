@@ -1,0 +1,68 @@
+"""Jobs of one queue, shape and tier are one class: what is true of the first is true of the next (planned per class, not per job)."""
+
+from dataclasses import dataclass
+
+from scheduling.engine.asks import Option, list_options
+from scheduling.engine.share import DominantShares, Vector
+from scheduling.engine.snapshot import Shape, Snapshot
+from scheduling.engine.units import NEVER
+from scheduling.engine.unsupported import find_unsupported
+
+Key = tuple[int, int, int]
+"""(queue, shape, tier)"""
+
+
+@dataclass(slots=True, eq=False)
+class JobClass:
+    """`blocked_from_ms`: a job that would end at or after this instant cannot start in this cycle; 0 = none can.
+
+    `claim_failed` says that no victims help. `impossible` names why no job of the class can ever run as far as a glance tells
+    ("" = it may); `weighed` says that capacity and quota were asked too.
+    """
+
+    queue: int
+    leaf: int
+    tenant: int
+    tier: int
+    pool: int
+    shape_index: int
+    shape: Shape
+    options: tuple[Option, ...]
+    ask: Vector
+    impossible: str = ""
+    blocked_from_ms: int = NEVER + 1
+    claim_failed: bool = False
+    weighed: bool = False
+
+
+class ClassBook:
+    """Classes by (queue, shape, tier), made when first asked for."""
+
+    def __init__(self, snapshot: Snapshot, tenant_of: list[int], shares: DominantShares) -> None:
+        self._snapshot, self._tenant_of, self._shares = snapshot, tenant_of, shares
+        self._classes: dict[Key, JobClass] = {}
+        self._options: dict[tuple[int, int], tuple[Option, ...]] = {}
+
+    def of(self, queue: int, shape: int, tier: int) -> JobClass:
+        key = (queue, shape, tier)
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = self._make(queue, shape, tier)
+        return found
+
+    def _make(self, queue: int, shape_index: int, tier: int) -> JobClass:
+        row, shape = self._snapshot.queues[queue], self._snapshot.shapes[shape_index]
+        options = self._options.get((shape_index, row.pool))
+        if options is None:
+            options = list_options(shape, row.pool, self._snapshot.flavors)
+            self._options[shape_index, row.pool] = options
+        impossible = ""
+        if find_unsupported(shape, self._snapshot.flavors):
+            impossible = "unsupported"
+        elif not options:
+            impossible = "flavor"
+        return JobClass(
+            queue=queue, leaf=row.node, tenant=self._tenant_of[row.node], tier=tier, pool=row.pool,
+            shape_index=shape_index, shape=shape, options=options,
+            ask=self._shares.vector(options[0].amounts) if options else (0, 0, 0, 0), impossible=impossible,
+        )  # fmt: skip

@@ -1,0 +1,115 @@
+"""What happens to the job whose turn it is: it starts, or others leave for it, or it waits, perhaps with a reservation."""
+
+from dataclasses import dataclass, field
+
+from scheduling.engine.backfill import Timeline, reserve_head
+from scheduling.engine.candidates import CandidateBook
+from scheduling.engine.classes import JobClass
+from scheduling.engine.fit import Verdict, commit_start, end_of, find_start
+from scheduling.engine.impossible import Capacity, Impossible
+from scheduling.engine.order import Contest
+from scheduling.engine.starvation import AgedBatch, keep_idle
+from scheduling.engine.state import Head, State
+from scheduling.engine.tiers import TierRules
+from scheduling.engine.victims import claim
+
+
+@dataclass(slots=True)
+class Decider:
+    """Walks the contest's order. `waiting` ends up as that order without those who start; `behind` waits only for its turn."""
+
+    state: State
+    rules: TierRules
+    contest: Contest
+    capacity: Capacity
+    aged: AgedBatch
+    candidates: CandidateBook
+    waiting: list[int] = field(default_factory=list)
+    behind: set[int] = field(default_factory=set)
+    impossible: dict[JobClass, Impossible] = field(default_factory=dict)
+    head_of: dict[int, Head] = field(default_factory=dict)
+    verdict_of: dict[JobClass, Verdict] = field(default_factory=dict)
+    _timeline: Timeline | None = None
+    _heads: dict[int, int] = field(default_factory=dict)
+    _kept_idle: dict[tuple[int, int], int] = field(default_factory=dict)
+    _stopped_pools: set[int] = field(default_factory=set)
+
+    def run(self) -> None:
+        while (job := self.contest.pop()) >= 0:
+            job_class = self.contest.class_of(job)
+            if job in self.state.kept:
+                self.waiting.append(job)
+            elif job_class.pool in self._stopped_pools:
+                self.behind.add(job)
+                self.waiting.append(job)
+            elif not self._start(job, job_class) and not self._claim(job, job_class):
+                self._wait(job, job_class)
+
+    def _start(self, job: int, job_class: JobClass) -> bool:
+        state = self.state
+        ends_ms = end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms)
+        if ends_ms >= job_class.blocked_from_ms:
+            return False
+        fit = find_start(state, self.rules, job_class, ends_ms)
+        if fit.verdict == Verdict.FITS:
+            commit_start(state, job, job_class, fit, ends_ms)
+            self._spend(job, job_class)
+            return True
+        job_class.blocked_from_ms = ends_ms if fit.verdict == Verdict.RESERVED else 0
+        self.verdict_of[job_class] = fit.verdict
+        return False
+
+    def _claim(self, job: int, job_class: JobClass) -> bool:
+        """Others leave for it: evictions and the placement that uses them are one decision (SCH-17)."""
+        if job_class.claim_failed or not self.state.policy.preemption:
+            return False
+        if not claim(self.state, self.rules, self.candidates, job, job_class):
+            job_class.claim_failed = True
+            return False
+        self.waiting.append(job)
+        self._spend(job, job_class)
+        return True
+
+    def _spend(self, job: int, job_class: JobClass) -> None:
+        if self.contest.starved[job] and self.aged.goes_ahead(job_class):
+            self.aged.spend(job_class)
+        self.contest.replay(job_class)
+
+    def _wait(self, job: int, job_class: JobClass) -> None:
+        self.waiting.append(job)
+        if self._can_never_run(job_class):
+            return
+        if self.state.policy.block == "head":
+            self._stopped_pools.add(job_class.pool)
+        elif self.state.policy.block == "backfill":
+            self._reserve(job, job_class)
+
+    def _can_never_run(self, job_class: JobClass) -> bool:
+        """Asked once, when a class is first blocked: what became impossible blocks nobody (SCH-21)."""
+        if not job_class.weighed:
+            job_class.weighed = True
+            found = self.capacity.find(job_class)
+            if found:
+                self.impossible[job_class] = found
+        return job_class in self.impossible
+
+    def _reserve(self, job: int, job_class: JobClass) -> None:
+        """SCH-08 for the first blocked jobs of the pool; SCH-07 keeps idle cards for aged ones without a finite time."""
+        head = None
+        taken = self._heads.get(job_class.pool, 0)
+        starved = self.contest.starved[job]
+        kept = self._kept_idle.get((job_class.pool, job_class.tier), 0)
+        heads = self.state.policy.backfill_heads
+        if taken < heads or (starved and kept < heads):
+            self._heads[job_class.pool] = taken + 1
+            if self._timeline is None:
+                self._timeline = Timeline(self.state)
+            head = reserve_head(self.state, self.rules, self._timeline, job, job_class)
+            if head is not None:
+                self.head_of[job] = head
+        if starved and kept < heads:
+            self._kept_idle[job_class.pool, job_class.tier] = kept + 1
+            if head is None:
+                keep_idle(self.state, job_class)
+            if self.aged.goes_ahead(job_class):
+                self.aged.spend(job_class)

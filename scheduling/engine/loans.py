@@ -1,0 +1,94 @@
+"""SCH-16: whose unused nominal a loan comes from, and what happens when it expires."""
+
+from scheduling.engine.plan import LoanChange, LoanOpen
+from scheduling.engine.state import State, Victim
+from scheduling.engine.units import NEVER
+from scheduling.engine.vocabulary import PreemptReason, Tier
+
+
+class Lenders:
+    """Unused lendable nominal by tree node and flavor, less what open loans already took of it."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._lent: dict[tuple[int, int], int] = {}
+        for loan in state.snapshot.loans:
+            for side in loan.sides:
+                self._lent[side.node, loan.flavor] = self._lent.get((side.node, loan.flavor), 0) + side.amount_m
+
+    def open_loan(self, borrower: int, flavor: int, amount_m: int, expires_ms: int) -> LoanOpen:
+        """A loan spread over the lenders in proportion to what they have, by largest remainder, ties by id."""
+        snapshot = self._state.snapshot
+        sides = self._spread(borrower, flavor, amount_m)
+        for node, part in sides:
+            self._lent[node, flavor] = self._lent.get((node, flavor), 0) + part
+        named = tuple((snapshot.tree[node].kind, snapshot.tree[node].id, part) for node, part in sides)
+        return LoanOpen(snapshot.flavors[flavor].id, amount_m, expires_ms, named)
+
+    def _spread(self, borrower: int, flavor: int, amount_m: int) -> list[tuple[int, int]]:
+        offers = self._offers(borrower, flavor)
+        total = sum(offer for _, offer in offers)
+        amount = min(amount_m, total)
+        if not amount:
+            return []
+        parts = {node: amount * offer // total for node, offer in offers}
+        rest = sorted(offers, key=lambda each: (-(amount * each[1] % total), each[0]))
+        for node, _ in rest[: amount - sum(parts.values())]:
+            parts[node] += 1
+        return [(node, parts[node]) for node, _ in offers if parts[node]]
+
+    def _offers(self, borrower: int, flavor: int) -> list[tuple[int, int]]:
+        """Tenants and cohorts under the same root, in index order, with what each could lend now."""
+        state, tree = self._state, self._state.tree
+        root = tree.path[borrower][-1]
+        offers = []
+        for node, row in enumerate(tree.nodes):
+            if row.kind == "queue" or node == borrower or tree.path[node][-1] != root:
+                continue
+            if row.kind == "tenant":
+                used = state.quota.used[0][node][flavor]
+                stored = tree.subtree[node][flavor] - tree.kept[node][flavor]
+                unused = min(stored, tree.subtree[node][flavor] - used)
+            else:
+                unused = row.nominal[flavor] or 0
+            offer = unused - self._lent.get((node, flavor), 0)
+            if offer > 0:
+                offers.append((node, offer))
+        return offers
+
+
+def settle_loans(state: State) -> tuple[LoanChange, ...]:
+    """Expired loans that nobody reclaimed: strict queues give them back, others are renewed and that is recorded."""
+    snapshot, running = state.snapshot, state.snapshot.running
+    changes = []
+    for loan in snapshot.loans:
+        if loan.expires_ms > state.now_ms or state.leaving_ms[loan.run] < NEVER:
+            continue
+        if not _is_strict(state, loan.run):
+            period = snapshot.queues[int(running.queue[loan.run])].loan_period_ms
+            changes.append(LoanChange(loan.id, state.now_ms + period, "renewed"))
+    return tuple(changes)
+
+
+def end_strict_loans(state: State) -> None:
+    """Runs of queues with strict expiry leave when their loan ends, whether or not anyone waits."""
+    policy, running = state.policy, state.snapshot.running
+    for run in range(len(running)):
+        if (
+            int(running.loan_expires_ms[run]) <= state.now_ms
+            and state.leaving_ms[run] >= NEVER
+            and _is_strict(state, run)
+        ):
+            batch = running.tier[run] == Tier.BATCH
+            grace = policy.grace_batch_ms if batch else policy.grace_development_ms
+            reason = PreemptReason.YIELD if batch else PreemptReason.LOAN_EXPIRED
+            state.evict(Victim(run, None, reason), state.now_ms + grace)
+
+
+def _is_strict(state: State, run: int) -> bool:
+    queue = int(state.snapshot.running.queue[run])
+    return (
+        queue >= 0
+        and state.snapshot.queues[queue].strict_expiry
+        and state.snapshot.running.tier[run] != Tier.PRODUCTION
+    )

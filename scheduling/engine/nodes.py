@@ -1,0 +1,212 @@
+"""What is free on each node, and the order in which nodes are tried (SCH-12: whole cards best fit, score then node name).
+
+`NodeTable` is the fixed picture of a cycle, `NodeBook` the free amounts of one moment with its search order kept sorted: a node
+is found by bisection, so a job that fits nowhere costs next to nothing however many nodes are full.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+
+import numpy as np
+
+from scheduling.engine.asks import PodAsk
+from scheduling.engine.snapshot import Snapshot
+from scheduling.engine.units import CARD
+from scheduling.engine.vocabulary import NodeState
+
+RANK_BITS = 22
+RANK_MASK = (1 << RANK_BITS) - 1
+"""A search key is `free amount << RANK_BITS | rank`; 4 million nodes."""
+IDLE_CARDS = 1 << 100
+"""Put in front of the CPU key of a node with idle cards: above any amount of CPU."""
+
+Free = tuple[int, int, int, int]
+"""(milli-cards, millicores, MiB, pods) free on a node."""
+
+Limits = Sequence[Mapping[int, Free]]
+"""Upper bounds on what some nodes may give, by node: what reservations leave of them (SCH-08)."""
+
+NO_POD_LIMIT = 1 << 30
+
+
+class NodeTable:
+    """Fixed facts of a cycle's nodes. `rank` is a node's place by name, then id: the tie-break of every placement."""
+
+    def __init__(self, snapshot: Snapshot, now_ms: int) -> None:
+        nodes = snapshot.nodes
+        self.names = nodes.names
+        self.levels = nodes.levels
+        self.domain = nodes.domain.tolist()
+        self.domain_names = nodes.domains
+        self.pool = nodes.pool.tolist()
+        self.flavor = nodes.flavor.tolist()
+        self.by_rank = sorted(range(len(nodes)), key=lambda index: (nodes.names[index].encode(), index))
+        self.rank = [0] * len(nodes)
+        for place, index in enumerate(self.by_rank):
+            self.rank[index] = place
+        self.cards_m = self._healthy_cards(snapshot)
+        self.cpu_m = nodes.cpu_m.tolist()
+        self.memory_mib = nodes.memory_mib.tolist()
+        self.max_pods = [limit if limit >= 0 else NO_POD_LIMIT for limit in nodes.max_pods.tolist()]
+        self.lost = [state == NodeState.LOST for state in nodes.state.tolist()]
+        open_pools = [pool_bars_starts(snapshot, pool, now_ms) == "" for pool in range(len(snapshot.pools))]
+        ready = (nodes.state == NodeState.READY).tolist()
+        self.open = [state and open_pools[pool] for state, pool in zip(ready, self.pool, strict=True)]
+        self._set_card_parts(snapshot)
+
+    def _healthy_cards(self, snapshot: Snapshot) -> list[int]:
+        cards = snapshot.cards
+        usable = (
+            cards.healthy & (cards.flavor == snapshot.nodes.flavor[cards.node]) if len(cards.node) else cards.healthy
+        )
+        counts = np.bincount(cards.node[usable], minlength=len(snapshot.nodes))
+        return [int(count) * CARD for count in counts.tolist()]
+
+    def _set_card_parts(self, snapshot: Snapshot) -> None:
+        """SCH-02: the CPU and memory that a CPU-only job leaves per free card, and what card jobs leave for CPU jobs."""
+        fitted = np.bincount(snapshot.cards.node, minlength=len(snapshot.nodes)).tolist()
+        self.cpu_part: list[int] = []
+        self.memory_part: list[int] = []
+        self.headroom: list[int] = []
+        for node, cards in enumerate(fitted):
+            pool = snapshot.pools[self.pool[node]]
+            cpu, memory = pool.cpu_per_card_m, pool.memory_per_card_mib
+            self.cpu_part.append((self.cpu_m[node] // cards if cpu is None else cpu) if cards else 0)
+            self.memory_part.append((self.memory_mib[node] // cards if memory is None else memory) if cards else 0)
+            self.headroom.append(pool.cpu_headroom_m)
+
+    def all_open(self) -> "NodeTable":
+        """The same nodes, every one of them ready: configured capacity (a lost node comes back, a cordon is lifted)."""
+        twin = copy(self)
+        twin.open = [True] * len(self)
+        return twin
+
+    def __len__(self) -> int:
+        return len(self.pool)
+
+
+def pool_bars_starts(snapshot: Snapshot, pool: int, now_ms: int) -> str:
+    """Why nothing may start in the pool now: `cluster-unreachable`, `maintenance` (also while draining), or nothing."""
+    row = snapshot.pools[pool]
+    if row.draining or any(begin <= now_ms < end for begin, end in row.maintenance):
+        return "maintenance"
+    return "" if row.reachable else "cluster-unreachable"
+
+
+class NodeBook:
+    """Free amounts per node, and the sorted search keys by flavor (cards) and by pool (CPU that CPU-only jobs may take)."""
+
+    __slots__ = ("_by_cards", "_by_cpu", "cards", "cpu", "memory", "pods", "table")
+
+    def __init__(self, table: NodeTable, cards: list[int], cpu: list[int], memory: list[int], pods: list[int]) -> None:
+        self.table = table
+        self.cards, self.cpu, self.memory, self.pods = cards, cpu, memory, pods
+        self._by_cards: dict[int, list[int]] = {}
+        self._by_cpu: dict[int, list[int]] = {}
+        for node in table.by_rank:
+            if table.open[node]:
+                if table.flavor[node] >= 0:
+                    self._by_cards.setdefault(table.flavor[node], []).append(self._card_key(node))
+                self._by_cpu.setdefault(table.pool[node], []).append(self._cpu_key(node))
+        for keys in (*self._by_cards.values(), *self._by_cpu.values()):
+            keys.sort()
+
+    def copy(self) -> "NodeBook":
+        twin = NodeBook.__new__(NodeBook)
+        twin.table = self.table
+        twin.cards, twin.cpu, twin.memory, twin.pods = self.cards[:], self.cpu[:], self.memory[:], self.pods[:]
+        twin._by_cards = {flavor: keys[:] for flavor, keys in self._by_cards.items()}
+        twin._by_cpu = {pool: keys[:] for pool, keys in self._by_cpu.items()}
+        return twin
+
+    def free(self, node: int) -> Free:
+        return self.cards[node], self.cpu[node], self.memory[node], self.pods[node]
+
+    def put(self, node: int, free: Free) -> None:
+        """Set what is free on a node and move it to its new place in the search order."""
+        if free == (self.cards[node], self.cpu[node], self.memory[node], self.pods[node]):
+            return
+        table = self.table
+        if not table.open[node]:
+            self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
+            return
+        by_cards = self._by_cards.get(table.flavor[node])
+        by_cpu = self._by_cpu[table.pool[node]]
+        old_card, old_cpu = self._card_key(node), self._cpu_key(node)
+        self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
+        if by_cards is not None and old_card != self._card_key(node):
+            del by_cards[bisect_left(by_cards, old_card)]
+            insort(by_cards, self._card_key(node))
+        if old_cpu != self._cpu_key(node):
+            del by_cpu[bisect_left(by_cpu, old_cpu)]
+            insort(by_cpu, self._cpu_key(node))
+
+    def add(self, node: int, ask: PodAsk, pods: int) -> None:
+        """Give back `pods` pods of an ask (negative: take them)."""
+        self.put(node, moved(self.free(node), ask, pods))
+
+    def _card_key(self, node: int) -> int:
+        return max(0, self.cards[node]) << RANK_BITS | self.table.rank[node]
+
+    def _cpu_key(self, node: int) -> int:
+        """Nodes without idle cards come first, so that CPU work keeps away from them; then the tightest."""
+        free_cards = max(0, self.cards[node]) // CARD
+        spare = max(0, self.cpu[node] - self.table.cpu_part[node] * free_cards)
+        return (IDLE_CARDS if free_cards else 0) | spare << RANK_BITS | self.table.rank[node]
+
+    def hosts(self, ask: PodAsk, pool: int, limits: Limits = ()) -> Iterator[tuple[int, int]]:
+        """(node, pods of the ask that fit there), tightest node first, only nodes with room for one."""
+        by_rank = self.table.by_rank
+        for keys, begin, end in self._candidates(ask, pool):
+            for position in range(begin, end):
+                node = by_rank[keys[position] & RANK_MASK]
+                room = self.room(node, ask, limits)
+                if room:
+                    yield node, room
+
+    def _candidates(self, ask: PodAsk, pool: int) -> Iterator[tuple[list[int], int, int]]:
+        """Slices of the search order whose nodes have the cards, or else the CPU, for one pod."""
+        if ask.cards_m:
+            keys = self._by_cards.get(ask.flavor, [])
+            yield keys, bisect_left(keys, ask.cards_m << RANK_BITS), len(keys)
+            return
+        keys = self._by_cpu.get(pool, [])
+        middle = bisect_left(keys, IDLE_CARDS)
+        yield keys, bisect_left(keys, ask.cpu_m << RANK_BITS), middle
+        yield keys, bisect_left(keys, IDLE_CARDS | ask.cpu_m << RANK_BITS), len(keys)
+
+    def room(self, node: int, ask: PodAsk, limits: Limits = ()) -> int:
+        """How many pods of the ask the node can take now."""
+        cards, cpu, memory, room = self.free(node)
+        for limit in limits:
+            if node in limit:
+                bound = limit[node]
+                cards, cpu, memory, room = (
+                    min(cards, bound[0]),
+                    min(cpu, bound[1]),
+                    min(memory, bound[2]),
+                    min(room, bound[3]),
+                )
+        if ask.cards_m:
+            room = min(room, cards // ask.cards_m)
+            cpu -= self.table.headroom[node]
+        else:
+            free_cards = max(0, cards) // CARD
+            cpu -= self.table.cpu_part[node] * free_cards
+            memory -= self.table.memory_part[node] * free_cards
+        if ask.cpu_m:
+            room = min(room, cpu // ask.cpu_m)
+        if ask.memory_mib:
+            room = min(room, memory // ask.memory_mib)
+        return max(0, room)
+
+
+def moved(free: Free, ask: PodAsk, pods: int) -> Free:
+    """Free amounts after `pods` pods of an ask came back (negative: were taken)."""
+    return (
+        free[0] + ask.cards_m * pods,
+        free[1] + ask.cpu_m * pods,
+        free[2] + ask.memory_mib * pods,
+        free[3] + pods,
+    )

@@ -1,0 +1,140 @@
+"""SCH-04, SCH-07: whose turn is next. A contest down the quota tree, of which only the branch that changed is played again.
+
+Inside a queue the line is starved first, priority, submit, id. Between queues only the next jobs are compared: by band (tier,
+starved, urgent, nominal before borrowing), then at each node of the tree by the children's projected share, then priority,
+submit, id. The contest never decides whether a job starts.
+"""
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Final
+
+import numpy as np
+
+from scheduling.engine.classes import ClassBook, JobClass
+from scheduling.engine.snapshot import I64, Flags
+from scheduling.engine.starvation import AgedBatch, find_starved
+from scheduling.engine.state import State
+from scheduling.engine.tiers import Standing, TierRules, best_standing
+from scheduling.engine.vocabulary import Tier
+
+Key = tuple[int, int, int, int, int]
+"""(band, rank of the projected share, -priority, submit, job): smaller goes first."""
+
+STARVED, URGENT, NOMINAL, AGED_BATCH, BORROW, BAND = 0, 1, 2, 3, 4, 10
+"""Bands inside a tier, and the distance between tiers. Aged batch heads stand just before development that would borrow."""
+_TIER_BAND: Final = {Tier.PRODUCTION: 0, Tier.DEVELOPMENT: BAND, Tier.BATCH: 2 * BAND}
+
+
+@dataclass(slots=True)
+class Line:
+    """Waiting jobs of one queue and tier in their order; `at` is the next."""
+
+    jobs: list[int]
+    at: int = 0
+
+    def head(self) -> int:
+        return self.jobs[self.at] if self.at < len(self.jobs) else -1
+
+
+class Contest:
+    """`pop` names the next job; after a decision that changed a queue's use call `replay` for it."""
+
+    def __init__(
+        self, state: State, rules: TierRules, classes: ClassBook, aged: AgedBatch, eligible: list[int]
+    ) -> None:
+        self._state, self._rules, self._classes, self._aged = state, rules, classes, aged
+        pending = state.snapshot.pending
+        self._queue, self._shape, self._tier = pending.queue.tolist(), pending.shape.tolist(), pending.tier.tolist()
+        self._priority, self._submit = pending.priority.tolist(), pending.submit_ms.tolist()
+        starved = find_starved(pending, state.policy, state.now_ms)
+        self.starved = starved.tolist()
+        self._lines = self._make_lines(eligible, starved)
+        self._root = len(state.tree.nodes)
+        self._heaps: dict[int, list[tuple[Key, int]]] = {}
+        self._current: dict[int, Key | None] = {}
+        self._standing: dict[int, dict[JobClass, Standing]] = {tenant: {} for tenant in range(self._root)}
+        self._leaves_of: dict[int, list[int]] = {}
+        for leaf in self._lines:
+            self._leaves_of.setdefault(state.tree.tenant[leaf], []).append(leaf)
+        for leaf in self._lines:
+            self._play(leaf)
+
+    def _make_lines(self, eligible: list[int], starved: Flags) -> dict[int, dict[int, Line]]:
+        """lines[leaf][tier], leaves in index order."""
+        pending, state = self._state.snapshot.pending, self._state
+        jobs: I64 = np.asarray(eligible, dtype=np.int64)
+        order = np.lexsort((
+            jobs, pending.submit_ms[jobs], np.where(starved[jobs], 0, -pending.priority[jobs]), ~starved[jobs],
+        ))  # fmt: skip
+        lines: dict[int, dict[int, Line]] = {queue.node: {} for queue in state.snapshot.queues}
+        for job in jobs[order].tolist():
+            leaf = state.snapshot.queues[self._queue[job]].node
+            lines[leaf].setdefault(self._tier[job], Line([])).jobs.append(job)
+        return {leaf: tiers for leaf, tiers in sorted(lines.items()) if tiers}
+
+    def class_of(self, job: int) -> JobClass:
+        return self._classes.of(self._queue[job], self._shape[job], self._tier[job])
+
+    def pop(self) -> int:
+        """The next job, taken off its line; -1 when none is left."""
+        while (top := self._top(self._root)) is not None:
+            job = top[4]
+            leaf = self._state.snapshot.queues[self._queue[job]].node
+            stale = self._band(job) != top[0]
+            if not stale:
+                self._lines[leaf][self._tier[job]].at += 1
+            self._play(leaf)
+            if not stale:
+                return job
+        return -1
+
+    def replay(self, job_class: JobClass) -> None:
+        """The use of the class's queue changed: nominal may be used up for its tenant's queues, and shares above moved."""
+        self._standing[job_class.tenant] = {}
+        for leaf in self._leaves_of[job_class.tenant]:
+            self._play(leaf)
+
+    def _play(self, leaf: int) -> None:
+        """Let the leaf's best head compete on every level up to the root."""
+        tree = self._state.tree
+        key = min((self._key(line.head()) for line in self._lines[leaf].values() if line.head() >= 0), default=None)
+        for child in tree.path[leaf]:
+            parent = tree.parent[child] if tree.parent[child] >= 0 else self._root
+            heap = self._heaps.setdefault(parent, [])
+            if key is not None:
+                key = self._with_share(key, child)
+                heappush(heap, (key, child))
+            self._current[child] = key
+            key = self._top(parent)
+
+    def _with_share(self, key: Key, child: int) -> Key:
+        job = key[4]
+        if self._state.policy.order == "submit" or key[0] % BAND == STARVED:
+            return key[0], 0, 0, self._submit[job], job
+        share = self._state.shares.projected_rank(child, self.class_of(job).ask)
+        return key[0], share, -self._priority[job], self._submit[job], job
+
+    def _top(self, parent: int) -> Key | None:
+        heap = self._heaps.get(parent, [])
+        while heap and self._current.get(heap[0][1]) != heap[0][0]:
+            heappop(heap)
+        return heap[0][0] if heap else None
+
+    def _key(self, job: int) -> Key:
+        return self._band(job), 0, -self._priority[job], self._submit[job], job
+
+    def _band(self, job: int) -> int:
+        if self._state.policy.order == "submit":
+            return STARVED
+        tier = Tier(self._tier[job])
+        base, job_class = _TIER_BAND[tier], self.class_of(job)
+        if self.starved[job]:
+            return _TIER_BAND[Tier.DEVELOPMENT] + AGED_BATCH if self._aged.goes_ahead(job_class) else base + STARVED
+        known = self._standing[job_class.tenant]
+        standing = known.get(job_class)
+        if standing is None:
+            standing = known[job_class] = best_standing(self._rules, self._state.quota_after, job_class)
+        if standing != Standing.OWN:
+            return base + BORROW
+        return base + (URGENT if self._priority[job] >= self._state.policy.urgent_priority else NOMINAL)

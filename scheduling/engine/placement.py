@@ -1,0 +1,147 @@
+"""SCH-09, SCH-11, SCH-12: nodes for every pod of a gang, or none at all. Works on a `NodeBook`, which it leaves as it was."""
+
+from collections.abc import Iterator, Sequence, Set
+
+from scheduling.engine.asks import PodAsk
+from scheduling.engine.nodes import Free, Limits, NodeBook, moved
+from scheduling.engine.snapshot import Shape
+from scheduling.engine.topology import HOST, Counts, Host, domains_for, pack_narrowest, pack_required
+from scheduling.engine.vocabulary import TopologyMode
+
+Placed = tuple[tuple[PodAsk, Counts], ...]
+"""Pods per node for each role of a gang."""
+
+
+def place_gang(
+    book: NodeBook,
+    gang: Sequence[PodAsk],
+    shape: Shape,
+    *,
+    pool: int,
+    limits: Limits = (),
+    only: Set[int] | None = None,
+) -> Placed | None:
+    """Where the gang's pods go, or None. `only` narrows the nodes (kept ones); `limits` lower what nodes may give."""
+    if len(gang) > 1:
+        return _place_roles(book, gang, shape, pool=pool, limits=limits, only=only)
+    ask = gang[0]
+    if ask.count == 1:
+        node = _place_one(book, ask, shape, pool=pool, limits=limits, only=only)
+        return None if node is None else ((ask, {node: 1}),)
+    hosts = list_hosts(book, ask, pool, limits=limits, only=only)
+    if shape.topology == TopologyMode.REQUIRED:
+        counts = pack_required(book.table, hosts, ask.count, shape.level)
+    else:
+        counts = pack_narrowest(book.table, hosts, ask.count)
+    return None if counts is None else ((ask, counts),)
+
+
+def _place_one(
+    book: NodeBook, ask: PodAsk, shape: Shape, *, pool: int, limits: Limits, only: Set[int] | None
+) -> int | None:
+    """Best fit for a single pod: the first of the search order that may be used."""
+    table = book.table
+    domain: list[int] | None = None
+    if shape.topology == TopologyMode.REQUIRED and shape.level != HOST:
+        if shape.level not in table.levels:
+            return None
+        domain = table.domain[table.levels.index(shape.level)]
+    for node, _ in book.hosts(ask, pool, limits):
+        if (only is None or node in only) and (domain is None or domain[node] >= 0):
+            return node
+    return None
+
+
+def list_hosts(
+    book: NodeBook, ask: PodAsk, pool: int, *, limits: Limits = (), only: Set[int] | None = None
+) -> list[Host]:
+    """Nodes with room for at least one pod, tightest first."""
+    hosts = []
+    for node, room in book.hosts(ask, pool, limits):
+        if only is None or node in only:
+            spare = book.cards[node] - room * ask.cards_m if ask.cards_m else book.cpu[node] - room * ask.cpu_m
+            hosts.append(Host(node=node, room=room, spare=spare))
+    return hosts
+
+
+def _place_roles(
+    book: NodeBook, gang: Sequence[PodAsk], shape: Shape, *, pool: int, limits: Limits, only: Set[int] | None
+) -> Placed | None:
+    """Roles one after another, those with the largest pods first, inside ever wider domains (SCH-11) until all fit."""
+    order = sorted(range(len(gang)), key=lambda role: (-gang[role].cards_m, -gang[role].cpu_m, role))
+    first = gang[order[0]]
+    for region in _regions(book, first, shape, pool=pool, limits=limits, only=only):
+        counts = _place_in_turn(book, [gang[role] for role in order], pool=pool, limits=limits, only=region)
+        if counts is not None:
+            by_role = dict(zip(order, counts, strict=True))
+            return tuple((ask, by_role[role]) for role, ask in enumerate(gang))
+    return None
+
+
+def _regions(
+    book: NodeBook, first: PodAsk, shape: Shape, *, pool: int, limits: Limits, only: Set[int] | None
+) -> Iterator[Set[int] | None]:
+    """Sets of nodes to try, narrowest first; the last is everywhere, unless a domain is required."""
+    table = book.table
+    required = shape.topology == TopologyMode.REQUIRED
+    levels = [shape.level] if required else [HOST, *reversed(table.levels)]
+    hosts = list_hosts(book, first, pool, limits=limits, only=only)
+    for level in levels:
+        for domain in domains_for(table, hosts, first.count, level):
+            yield domain if only is None else domain & only
+    if not required:
+        yield only
+
+
+def _place_in_turn(
+    book: NodeBook, asks: Sequence[PodAsk], *, pool: int, limits: Limits, only: Set[int] | None
+) -> list[Counts] | None:
+    """Each role sees what the ones before it took; the book is put back before returning."""
+    taken: list[tuple[PodAsk, Counts]] = []
+    for ask in asks:
+        bounds = [*limits, *_left_of_limits(limits, taken)]
+        counts = pack_narrowest(book.table, list_hosts(book, ask, pool, limits=bounds, only=only), ask.count)
+        if counts is None:
+            break
+        take(book, ask, counts)
+        taken.append((ask, counts))
+    for ask, counts in taken:
+        give_back(book, ask, counts)
+    return [counts for _, counts in taken] if len(taken) == len(asks) else None
+
+
+def _left_of_limits(limits: Limits, taken: Sequence[tuple[PodAsk, Counts]]) -> list[dict[int, Free]]:
+    """Limits after the roles placed so far, for the nodes that they share."""
+    lowered = []
+    for limit in limits:
+        left: dict[int, Free] = {}
+        for ask, counts in taken:
+            for node in sorted(set(counts) & set(limit)):
+                left[node] = moved(left.get(node, limit[node]), ask, -counts[node])
+        lowered.append(left)
+    return lowered
+
+
+def take(book: NodeBook, ask: PodAsk, counts: Counts) -> None:
+    for node, pods in counts.items():
+        book.add(node, ask, -pods)
+
+
+def give_back(book: NodeBook, ask: PodAsk, counts: Counts) -> None:
+    for node, pods in counts.items():
+        book.add(node, ask, pods)
+
+
+def nodes_of(placed: Placed) -> tuple[int, ...]:
+    """The nodes a gang touches, in index order."""
+    return tuple(sorted({node for _, counts in placed for node in counts}))
+
+
+def cards_on(placed: Placed) -> dict[int, int]:
+    """Milli-cards per node, in index order, nodes without cards left out."""
+    cards: dict[int, int] = {}
+    for ask, counts in placed:
+        for node, pods in counts.items():
+            if ask.cards_m:
+                cards[node] = cards.get(node, 0) + ask.cards_m * pods
+    return {node: cards[node] for node in sorted(cards)}

@@ -1,0 +1,227 @@
+"""SCH-03: what a node of the quota tree may still use. Kueue's borrow and lend arithmetic, in saturating integers; no job, no node.
+
+Three things of each tree node and column decide everything:
+
+- `subtree`: what the node and its children own together and may share with each other;
+- `kept`: the part of it that the lending limit keeps from everybody outside;
+- use: what flows through the node. Use inside what a child keeps back never reaches its parent.
+
+Use is counted at three levels: all tiers, development and above, production alone. A tier sees lower tiers as if they were
+not there where a claim on nominal is weighed (SCH-01: nominal fills from the highest tier down).
+"""
+
+from collections.abc import Iterable, Sequence
+
+from scheduling.engine.snapshot import TreeNode
+from scheduling.engine.units import UNLIMITED, add, subtract
+from scheduling.engine.vocabulary import Tier
+
+LEVELS = len(Tier)
+EVERYBODY = int(Tier.BATCH)
+"""The level that counts every tier's use: what is really taken now."""
+
+Amount = tuple[int, int]
+"""(column of `Snapshot.columns`, amount)."""
+
+
+class QuotaTree:
+    """The fixed half of the arithmetic: shape of the tree, quotas and limits. Built once a cycle, never changed."""
+
+    def __init__(self, nodes: Sequence[TreeNode], columns: int) -> None:
+        self.nodes = nodes
+        self.columns = columns
+        self.parent = [node.parent for node in nodes]
+        self.children: list[list[int]] = [[] for _ in nodes]
+        for index, node in enumerate(nodes):
+            if node.parent >= 0:
+                self.children[node.parent].append(index)
+        self.bottom_up = self._bottom_up()
+        self.limited = [any(node.nominal[column] is not None for node in nodes) for column in range(columns)]
+        self.tenant = [self._tenant_of(index) for index in range(len(nodes))]
+        self.path = [self._path(index) for index in range(len(nodes))]
+        self.nominal = [[0] * columns for _ in nodes]
+        self.subtree = [[0] * columns for _ in nodes]
+        self.kept = [[0] * columns for _ in nodes]
+        for column in range(columns):
+            self._roll_up(column)
+
+    def _bottom_up(self) -> list[int]:
+        order = [index for index, parent in enumerate(self.parent) if parent < 0]
+        for index in order:
+            order.extend(self.children[index])
+        return order[::-1]
+
+    def _path(self, index: int) -> tuple[int, ...]:
+        """The node and its ancestors, root last."""
+        path = [index]
+        while self.parent[path[-1]] >= 0:
+            path.append(self.parent[path[-1]])
+        return tuple(path)
+
+    def _tenant_of(self, index: int) -> int:
+        """The tenant a queue belongs to; a node without a tenant above it stands for itself."""
+        at = index
+        while at >= 0:
+            if self.nodes[at].kind == "tenant":
+                return at
+            at = self.parent[at]
+        return index
+
+    def _roll_up(self, column: int) -> None:
+        for index in self.bottom_up:
+            node, children = self.nodes[index], self.children[index]
+            line = node.nominal[column]
+            if node.kind == "tenant" and children:
+                self._total_over_queues(index, column, line)
+            else:
+                self.nominal[index][column] = line or 0
+                self.subtree[index][column] = line or 0
+                for child in children:
+                    stored = subtract(self.subtree[child][column], self.kept[child][column])
+                    self.subtree[index][column] = add(self.subtree[index][column], stored)
+            lending = node.lending[column]
+            if lending is not None:
+                self.kept[index][column] = max(0, subtract(self.subtree[index][column], lending))
+
+    def _total_over_queues(self, tenant: int, column: int, line: int | None) -> None:
+        """A tenant's line is the total over its queues, never a pool beside them; what queues keep back comes out of it.
+
+        A line below what the queues keep back leaves each queue, in id order, only what the line still holds.
+        """
+        children = self.children[tenant]
+        total = 0
+        for child in children:
+            total = add(total, self.nominal[child][column])
+        if line is not None:
+            total = line
+        left = total
+        for child in children:
+            self.kept[child][column] = min(self.kept[child][column], left)
+            left = subtract(left, self.kept[child][column])
+        self.nominal[tenant][column] = total
+        self.subtree[tenant][column] = left
+
+    def potential(self, index: int, column: int) -> int:
+        """What the node could use if everybody else were idle."""
+        if not self.limited[column]:
+            return UNLIMITED
+        parent = self.parent[index]
+        if parent < 0:
+            return self.subtree[index][column]
+        reachable = add(self.kept[index][column], self.potential(parent, column))
+        borrowing = self.nodes[index].borrowing[column]
+        if borrowing is None:
+            return reachable
+        return min(reachable, add(self.subtree[index][column], borrowing))
+
+    def own(self, tenant: int, column: int) -> int:
+        """The tenant's nominal: own work is what stays inside it (DESIGN section 4)."""
+        return self.nominal[tenant][column] if self.limited[column] else UNLIMITED
+
+
+class QuotaUse:
+    """The moving half: use per level, tree node and column (`used[level][node][column]`). Copies answer "what if"."""
+
+    __slots__ = ("total", "tree", "used")
+
+    def __init__(self, tree: QuotaTree, leaves: Sequence[Sequence[Sequence[int]]] | None = None) -> None:
+        """`leaves[level][node][column]` is what queues hold; use of their ancestors is rolled up from it."""
+        self.tree = tree
+        size = range(len(tree.nodes))
+        self.used = [[[0] * tree.columns for _ in size] for _ in range(LEVELS)]
+        self.total = [[[0] * tree.columns for _ in size] for _ in range(LEVELS)]
+        if leaves is not None:
+            self._roll_up(leaves)
+
+    def _roll_up(self, leaves: Sequence[Sequence[Sequence[int]]]) -> None:
+        tree = self.tree
+        for level in range(LEVELS):
+            used, total = self.used[level], self.total[level]
+            for index in tree.bottom_up:
+                parent = tree.parent[index]
+                for column in range(tree.columns):
+                    used[index][column] += leaves[level][index][column]
+                    total[index][column] += leaves[level][index][column]
+                    if parent >= 0:
+                        used[parent][column] += max(0, used[index][column] - tree.kept[index][column])
+                        total[parent][column] += total[index][column]
+
+    def copy(self) -> "QuotaUse":
+        twin = QuotaUse.__new__(QuotaUse)
+        twin.tree = self.tree
+        twin.used = [[row[:] for row in level] for level in self.used]
+        twin.total = [[row[:] for row in level] for level in self.total]
+        return twin
+
+    def charge(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
+        """Add a job's use to its queue and to every ancestor that it reaches."""
+        tree = self.tree
+        for column, amount in amounts:
+            for level in range(tier + 1):
+                used, total = self.used[level], self.total[level]
+                flowing = amount
+                for index in tree.path[leaf]:
+                    total[index][column] += amount
+                    inside = max(0, tree.kept[index][column] - used[index][column])
+                    used[index][column] += flowing
+                    flowing = max(0, flowing - inside)
+
+    def refund(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
+        """Take a job's use back: the exact inverse of `charge`."""
+        tree = self.tree
+        for column, amount in amounts:
+            for level in range(tier + 1):
+                used, total = self.used[level], self.total[level]
+                flowing = amount
+                for index in tree.path[leaf]:
+                    total[index][column] -= amount
+                    outside = max(0, used[index][column] - tree.kept[index][column])
+                    used[index][column] -= flowing
+                    flowing = min(flowing, outside)
+
+    def available(self, index: int, column: int, level: int = EVERYBODY) -> int:
+        """What the node may still take, its own and borrowed together; negative after a quota was lowered (SCH-03)."""
+        tree = self.tree
+        if not tree.limited[column]:
+            return UNLIMITED
+        used = self.used[level][index][column]
+        parent = tree.parent[index]
+        if parent < 0:
+            return subtract(tree.subtree[index][column], used)
+        kept = tree.kept[index][column]
+        above = self.available(parent, column, level)
+        borrowing = tree.nodes[index].borrowing[column]
+        if borrowing is not None:
+            stored = subtract(tree.subtree[index][column], kept)
+            above = min(above, add(subtract(stored, max(0, used - kept)), borrowing))
+        return add(max(0, kept - used), above)
+
+    def allows(self, leaf: int, amounts: Iterable[Amount], level: int = EVERYBODY) -> bool:
+        """True where every column that is asked for has room; a column asked for with 0 never stands in the way."""
+        return all(amount <= 0 or self.available(leaf, column, level) >= amount for column, amount in amounts)
+
+    def arriving(self, leaf: int, at: int, column: int, amount: int, level: int) -> int:
+        """How much of an ask at `leaf` reaches the ancestor `at`, past what the nodes below keep for themselves."""
+        tree = self.tree
+        for index in tree.path[leaf]:
+            if index == at:
+                break
+            amount -= min(amount, max(0, tree.kept[index][column] - self.used[level][index][column]))
+        return amount
+
+    def within(self, leaf: int, at: int, amounts: Iterable[Amount], level: int) -> bool:
+        """True where the ancestor `at` (or the leaf itself) stays inside its own quota with the ask, seen from `level`."""
+        tree = self.tree
+        for column, amount in amounts:
+            if amount <= 0 or not tree.limited[column]:
+                continue
+            used = self.used[level][at][column] + self.arriving(leaf, at, column, amount, level)
+            if used > tree.subtree[at][column]:
+                return False
+        return True
+
+    def borrows(self, index: int, column: int, level: int = EVERYBODY) -> int:
+        """How much the node holds above its own quota: what crosses its boundary, never below 0."""
+        if not self.tree.limited[column]:
+            return 0
+        return max(0, self.used[level][index][column] - self.tree.subtree[index][column])

@@ -1,0 +1,166 @@
+"""SCH-05: dominant share, which orders queues, and over-quota share, which orders borrowers. Exact: no float, no rounding.
+
+A fraction is compared by `rank`, an integer that keeps the order of all fractions with denominators below 2**RESOLUTION.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scheduling.engine.nodes import NodeTable
+from scheduling.engine.quota import EVERYBODY, Amount, QuotaTree, QuotaUse
+from scheduling.engine.snapshot import CPU, MEMORY, VRAM, Snapshot
+from scheduling.engine.units import CARD, MAX_SHARE, ONE_PPM, add, ceil_div
+
+RESOLUTION: Final = 128
+"""Bits. A denominator is capacity × weight: 10**6 cards in milli-cards × ppm × weight in ppm stays far below 2**128."""
+INFINITE: Final = 1 << (4 * RESOLUTION)
+"""Rank of a share over weight 0."""
+PERMILLE: Final = 1000
+RESOURCES: Final = ("gpu", CPU, MEMORY, VRAM)
+"""Axis of a share vector; cards count by their flavor's weight (card-equivalents)."""
+
+Vector = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fraction:
+    """A share before rounding and the resource that makes it. A denominator of 0 stands for weight 0 and a share above 0."""
+
+    numerator: int
+    denominator: int
+    resource: str
+
+    @property
+    def rank(self) -> int:
+        return rank(self.numerator, self.denominator)
+
+    def permille(self) -> int:
+        """Rounded up, so that a borrower of 1 in 1,500 still reads as one; weight 0 while borrowing prints MAX_SHARE."""
+        if not self.denominator:
+            return MAX_SHARE
+        return min(MAX_SHARE, ceil_div(self.numerator * PERMILLE, self.denominator))
+
+
+def rank(numerator: int, denominator: int) -> int:
+    """Order-preserving integer of a fraction: equal fractions get equal ranks, a smaller one a smaller rank."""
+    if not denominator:
+        return INFINITE if numerator else 0
+    return (numerator << (2 * RESOLUTION)) // denominator
+
+
+class DominantShares:
+    """Use of every tree node in the four resources, against what its pools can allocate; fixed capacity, use moves."""
+
+    def __init__(self, snapshot: Snapshot, tree: QuotaTree, table: NodeTable) -> None:
+        self._tree = tree
+        self._flavors = snapshot.flavors
+        self._weights = [node.effective_weight_ppm for node in tree.nodes]
+        by_pool = self._pool_capacity(snapshot, table)
+        pools: list[set[int]] = [set() for _ in tree.nodes]
+        for queue in snapshot.queues:
+            for index in tree.path[queue.node]:
+                pools[index].add(queue.pool)
+        self.capacity = [[sum(by_pool[pool][axis] for pool in sorted(own)) for axis in range(4)] for own in pools]
+        self.held = [[0, 0, 0, 0] for _ in tree.nodes]
+        self._factors = [
+            [self.capacity[index][axis] * self._weights[index] for axis in range(4)] for index in range(len(tree.nodes))
+        ]
+
+    def _pool_capacity(self, snapshot: Snapshot, table: NodeTable) -> list[list[int]]:
+        """What non-lost nodes can allocate, per pool, only in resources that any quota line limits."""
+        limited = self._tree.limited
+        count = len(snapshot.flavors)
+        capacity = [[0, 0, 0, 0] for _ in snapshot.pools]
+        for node in range(len(table)):
+            if table.lost[node]:
+                continue
+            flavor, row = table.flavor[node], capacity[table.pool[node]]
+            if flavor >= 0:
+                if limited[flavor]:
+                    row[0] += table.cards_m[node] * snapshot.flavors[flavor].weight_ppm
+                row[3] += table.cards_m[node] // CARD * snapshot.flavors[flavor].vram_mib if limited[count + 2] else 0
+            row[1] += table.cpu_m[node] if limited[count] else 0
+            row[2] += table.memory_mib[node] if limited[count + 1] else 0
+        return capacity
+
+    def vector(self, amounts: Sequence[Amount]) -> Vector:
+        """A charge as a share vector; columns without any quota line are not in shares (SCH-02)."""
+        count, limited = len(self._flavors), self._tree.limited
+        total = [0, 0, 0, 0]
+        for column, amount in amounts:
+            if not limited[column]:
+                continue
+            if column < count:
+                total[0] += amount * self._flavors[column].weight_ppm
+            else:
+                total[column - count + 1] += amount
+        return total[0], total[1], total[2], total[3]
+
+    def add(self, leaf: int, vector: Vector) -> None:
+        for index in self._tree.path[leaf]:
+            held = self.held[index]
+            for axis in range(4):
+                held[axis] += vector[axis]
+
+    def projected_rank(self, index: int, ask: Vector) -> int:
+        """Rank of `max over r of (use + ask) / capacity / effective weight` of a tree node."""
+        held, factors = self.held[index], self._factors[index]
+        top = 0
+        for axis in range(4):
+            use = held[axis] + ask[axis]
+            if use > 0 and (factors[axis] or not self._weights[index]):
+                top = max(top, rank(use * ONE_PPM, factors[axis]))
+        return top
+
+    def current(self, index: int) -> Fraction:
+        """The dominant share as it stands, for printing."""
+        best = Fraction(0, 1, "")
+        for axis, resource in enumerate(RESOURCES):
+            use, factor = self.held[index][axis], self._factors[index][axis]
+            if use > 0 and (factor or not self._weights[index]):
+                share = Fraction(use * ONE_PPM, factor, resource)
+                if share.rank > best.rank:
+                    best = share
+        return best
+
+
+def over_quota(use: QuotaUse, index: int, ask: Sequence[Amount] = (), leaf: int = -1) -> Fraction:
+    """Kueue's weighted share of a tree node: what it holds above its subtree quota, against what its parent's tree could lend.
+
+    Under-use of one flavor is not netted off another. 0 without a cohort, where nothing is lendable, and inside quota.
+    With `ask` (at `leaf` below the node) the share the node would have.
+    """
+    tree = use.tree
+    best = Fraction(0, 1, "")
+    parent = tree.parent[index]
+    if parent < 0 or _is_alone(tree, parent):
+        return best
+    asked = dict(ask)
+    weight = tree.nodes[index].effective_weight_ppm
+    flavors = tree.columns - 3
+    for resource, columns in (
+        ("gpu", range(flavors)),
+        (CPU, (flavors,)),
+        (MEMORY, (flavors + 1,)),
+        (VRAM, (flavors + 2,)),
+    ):
+        above, lendable = 0, 0
+        for column in columns:
+            if not tree.limited[column]:
+                continue
+            used = use.used[EVERYBODY][index][column]
+            if asked.get(column):
+                used += use.arriving(leaf, index, column, asked[column], EVERYBODY)
+            above += max(0, used - tree.subtree[index][column])
+            lendable = add(lendable, max(0, tree.potential(parent, column)))
+        if above and lendable:
+            share = Fraction(above * ONE_PPM, lendable * weight, resource)
+            if share.rank > best.rank:
+                best = share
+    return best
+
+
+def _is_alone(tree: QuotaTree, parent: int) -> bool:
+    """A tenant without a cohort and with one queue has nobody to borrow from."""
+    return tree.parent[parent] < 0 and tree.nodes[parent].kind == "tenant" and len(tree.children[parent]) < 2

@@ -1,0 +1,86 @@
+"""Starts as the plan states them: every pod with its node and cards, own before borrowed in rank order (SCH-03), loans (SCH-16)."""
+
+from collections.abc import Iterator
+
+from scheduling.engine.asks import PodAsk
+from scheduling.engine.cards import CardBook
+from scheduling.engine.loans import Lenders
+from scheduling.engine.placement import nodes_of
+from scheduling.engine.plan import LoanOpen, Placement, Start
+from scheduling.engine.snapshot import CPU, MEMORY, Snapshot
+from scheduling.engine.state import Started, State
+from scheduling.engine.topology import levels_crossed, slowdown_ppm
+
+
+def print_starts(state: State, lenders: Lenders) -> tuple[Start, ...]:
+    """In decision order."""
+    cards = CardBook(state.snapshot)
+    return tuple(_start(state, cards, lenders, started) for started in state.started)
+
+
+def _start(state: State, cards: CardBook, lenders: Lenders, started: Started) -> Start:
+    snapshot = state.snapshot
+    crossed = levels_crossed(state.table, nodes_of(started.placed))
+    own, borrowed = _split(snapshot, started)
+    return Start(
+        job=snapshot.pending.ids[started.job],
+        pods=tuple(_pods(snapshot, cards, started)),
+        own=own,
+        borrowed=borrowed,
+        loans=_loans(state, lenders, started),
+        levels_crossed=crossed,
+        slowdown_ppm=slowdown_ppm(crossed, state.policy.level_slowdown_ppm),
+        backfilled=started.backfilled,
+    )
+
+
+def _split(snapshot: Snapshot, started: Started) -> tuple[dict[str, int], dict[str, int]]:
+    """Cards under `gpu`; a CPU-only job shows its CPU and memory instead of nothing."""
+    flavors = len(snapshot.flavors)
+    own, borrowed = {"gpu": 0}, {"gpu": 0}
+    has_cards = any(column < flavors for column, _ in started.amounts)
+    for column, amount in started.amounts:
+        part = started.borrowed.get(column, 0)
+        if column < flavors:
+            own["gpu"] += amount - part
+            borrowed["gpu"] += part
+        elif not has_cards and column < flavors + 2:
+            key = (CPU, f"{MEMORY}_gib")[column - flavors]
+            own[key], borrowed[key] = amount - part, part
+    return own, borrowed
+
+
+def _pods(snapshot: Snapshot, cards: CardBook, started: Started) -> Iterator[Placement]:
+    """Pods in rank order: roles as asked, each role's pods node by node. What is own is handed out first."""
+    flavors = len(snapshot.flavors)
+    own_left = {
+        column: amount - started.borrowed.get(column, 0) for column, amount in started.amounts if column < flavors
+    }
+    for ask, counts in started.placed:
+        index = 0
+        for node, pods in counts.items():
+            for _ in range(pods):
+                own = min(ask.cards_m, own_left.get(ask.flavor, 0))
+                if ask.cards_m:
+                    own_left[ask.flavor] -= own
+                yield _placement(snapshot, cards, ask, index, node, ask.cards_m - own)
+                index += 1
+
+
+def _placement(snapshot: Snapshot, cards: CardBook, ask: PodAsk, index: int, node: int, borrowed_m: int) -> Placement:
+    return Placement(
+        role=ask.role, index=index, node=snapshot.nodes.ids[node],
+        flavor=snapshot.flavors[ask.flavor].id if ask.flavor >= 0 else None,
+        cards_m=ask.cards_m, borrowed_m=borrowed_m, cpu_m=ask.cpu_m, memory_mib=ask.memory_mib, vram_mib=ask.vram_mib,
+        cards=cards.take(node, ask.cards_m) if ask.cards_m else (),
+    )  # fmt: skip
+
+
+def _loans(state: State, lenders: Lenders, started: Started) -> tuple[LoanOpen, ...]:
+    flavors = len(state.snapshot.flavors)
+    expires = state.now_ms + state.snapshot.queues[started.job_class.queue].loan_period_ms
+    return tuple(
+        lenders.open_loan(started.job_class.tenant, column, amount, expires)
+        for column, amount in sorted(started.borrowed.items())
+        if column < flavors and amount > 0
+    )

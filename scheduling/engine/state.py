@@ -1,0 +1,247 @@
+"""The moving picture of one cycle: what is free and what is charged, now and once everybody who is leaving has left.
+
+Two moments are kept side by side. *Now* is what holds cards and quota at this instant. *After* is the picture when every
+leaving run is gone and every job that cards are kept for has started. A job may start only where both have room; a claim that
+needs victims is weighed in *after*. Nothing here decides anything.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scheduling.engine.asks import PodAsk, total_charge
+from scheduling.engine.cards import first_rows, held_on_bad_cards
+from scheduling.engine.classes import JobClass
+from scheduling.engine.nodes import Free, NodeBook, NodeTable, moved
+from scheduling.engine.placement import Placed
+from scheduling.engine.policy import Policy
+from scheduling.engine.quota import LEVELS, Amount, QuotaTree, QuotaUse
+from scheduling.engine.share import DominantShares
+from scheduling.engine.snapshot import I64, Id, Snapshot
+from scheduling.engine.units import NEVER
+from scheduling.engine.vocabulary import PreemptReason
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A job that starts in this cycle; `borrowed` is by column, what crosses its tenant's boundary."""
+
+    job: int
+    job_class: JobClass
+    placed: Placed
+    amounts: tuple[Amount, ...]
+    borrowed: dict[int, int]
+    ends_ms: int
+    backfilled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A job that nodes are kept for until those who leave them are gone."""
+
+    job: int
+    job_class: JobClass
+    placed: Placed
+    amounts: tuple[Amount, ...]
+    from_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    run: int
+    for_job: Id | None
+    reason: PreemptReason
+
+
+@dataclass(slots=True)
+class Head:
+    """SCH-08: a blocked job's place at `at_ms`. `nodes` is what later jobs may take of its nodes, `quota` the use with it in."""
+
+    job: int
+    job_class: JobClass
+    at_ms: int
+    placed: Placed
+    amounts: tuple[Amount, ...]
+    nodes: dict[int, Free]
+    quota: QuotaUse
+
+
+@dataclass(slots=True)
+class State:
+    snapshot: Snapshot
+    policy: Policy
+    now_ms: int
+    tree: QuotaTree
+    table: NodeTable
+    shares: DominantShares
+    free: NodeBook
+    usable: NodeBook
+    after: NodeBook
+    quota: QuotaUse
+    quota_after: QuotaUse
+    pods_of: list[int]
+    leaving_ms: list[int]
+    started: list[Started] = field(default_factory=list)
+    kept: dict[int, Kept] = field(default_factory=dict)
+    victims: list[Victim] = field(default_factory=list)
+    heads: list[Head] = field(default_factory=list)
+
+    def settle(self, node: int) -> None:
+        """What may start on a node now: free, and not needed by anyone who waits for those who leave."""
+        free, after = self.free.free(node), self.after.free(node)
+        lowest = (min(free[0], after[0]), min(free[1], after[1]), min(free[2], after[2]), min(free[3], after[3]))
+        self.usable.put(node, lowest)
+
+    def leaf(self, run: int) -> int:
+        """The tree node a run is charged to, -1 for foreign occupation."""
+        queue = int(self.snapshot.running.queue[run])
+        return self.snapshot.queues[queue].node if queue >= 0 else -1
+
+    def rows(self, run: int) -> range:
+        """Rows of `Snapshot.pods` of a run."""
+        return range(self.pods_of[run], self.pods_of[run + 1])
+
+    def held(self, run: int) -> tuple[Amount, ...]:
+        """What a run is charged, by column."""
+        pods, count = self.snapshot.pods, len(self.snapshot.flavors)
+        totals: dict[int, int] = {}
+        for row in self.rows(run):
+            flavor = int(pods.flavor[row])
+            if flavor >= 0:
+                totals[flavor] = totals.get(flavor, 0) + int(pods.cards_m[row])
+            for offset, value in enumerate((pods.cpu_m[row], pods.memory_mib[row], pods.vram_mib[row])):
+                totals[count + offset] = totals.get(count + offset, 0) + int(value)
+        return tuple((column, totals[column]) for column in sorted(totals) if totals[column])
+
+    def held_on(self, row: int) -> Free:
+        """What one pod holds of its node."""
+        pods = self.snapshot.pods
+        return int(pods.cards_m[row]), int(pods.cpu_m[row]), int(pods.memory_mib[row]), 1
+
+    def vacate(self, run: int, book: NodeBook, use: QuotaUse, sign: int = 1) -> None:
+        """Take a run out of one picture (sign -1: put it back)."""
+        for row in self.rows(run):
+            node = int(self.snapshot.pods.node[row])
+            book.put(node, _sum(book.free(node), self.held_on(row), sign))
+        leaf = self.leaf(run)
+        if leaf >= 0:
+            change = use.refund if sign > 0 else use.charge
+            change(leaf, self.held(run), int(self.snapshot.running.tier[run]))
+
+    def start(self, started: Started) -> None:
+        """Charge a start in both pictures and in those of the heads that it outlasts."""
+        leaf, tier = started.job_class.leaf, started.job_class.tier
+        self.quota.charge(leaf, started.amounts, tier)
+        self.quota_after.charge(leaf, started.amounts, tier)
+        self.shares.add(leaf, self.shares.vector(started.amounts))
+        for ask, counts in started.placed:
+            for node, pods in counts.items():
+                self.free.add(node, ask, -pods)
+                self.after.add(node, ask, -pods)
+                self.settle(node)
+        for head in self.heads:
+            if started.ends_ms > head.at_ms:
+                head.quota.charge(leaf, started.amounts, tier)
+                _lower(head.nodes, started.placed)
+        self.started.append(started)
+
+    def keep(self, kept: Kept) -> None:
+        """Charge a job that starts once others have left: only in the picture of then, and in its queue's share."""
+        leaf, tier = kept.job_class.leaf, kept.job_class.tier
+        self.quota_after.charge(leaf, kept.amounts, tier)
+        self.shares.add(leaf, self.shares.vector(kept.amounts))
+        for ask, counts in kept.placed:
+            for node, pods in counts.items():
+                self.after.add(node, ask, -pods)
+                self.settle(node)
+        self.kept[kept.job] = kept
+
+    def evict(self, victim: Victim, leaves_ms: int) -> None:
+        """Give notice: the run's cards and quota count as free in the picture of after."""
+        self.vacate(victim.run, self.after, self.quota_after)
+        for row in self.rows(victim.run):
+            self.settle(int(self.snapshot.pods.node[row]))
+        self.leaving_ms[victim.run] = leaves_ms
+        self.victims.append(victim)
+
+    def charge_of(self, pods: list[tuple[PodAsk, int]]) -> tuple[Amount, ...]:
+        return total_charge(pods, len(self.snapshot.flavors))
+
+    def limits(self, ends_ms: int) -> list[dict[int, Free]]:
+        """What heads leave of their nodes to a job that ends then."""
+        return [head.nodes for head in self.heads if ends_ms > head.at_ms]
+
+
+def _sum(free: Free, held: Free, sign: int) -> Free:
+    return free[0] + sign * held[0], free[1] + sign * held[1], free[2] + sign * held[2], free[3] + sign * held[3]
+
+
+def _lower(nodes: dict[int, Free], placed: Placed) -> None:
+    for ask, counts in placed:
+        for node, pods in counts.items():
+            if node in nodes:
+                nodes[node] = moved(nodes[node], ask, -pods)
+
+
+def open_state(snapshot: Snapshot, policy: Policy, now_ms: int) -> State:
+    """The picture at the beginning of a cycle, from the snapshot's columns."""
+    tree = QuotaTree(snapshot.tree, len(snapshot.columns))
+    table = NodeTable(snapshot, now_ms)
+    leaving = snapshot.running.leaving_ms.tolist()
+    free = _free_now(snapshot, table)
+    quota = QuotaUse(tree, _use_by_leaf(snapshot))
+    shares = DominantShares(snapshot, tree, table)
+    state = State(
+        snapshot=snapshot, policy=policy, now_ms=now_ms, tree=tree, table=table, shares=shares,
+        free=free, usable=free.copy(), after=free.copy(), quota=quota, quota_after=quota.copy(),
+        pods_of=first_rows(snapshot.pods, len(snapshot.running)), leaving_ms=leaving,
+    )  # fmt: skip
+    _share_use(state)
+    for run, leaves_ms in enumerate(leaving):
+        if leaves_ms < NEVER:
+            state.vacate(run, state.after, state.quota_after)
+    return state
+
+
+def _share_use(state: State) -> None:
+    for queue in state.snapshot.queues:
+        row = state.quota.total[0][queue.node]
+        state.shares.add(
+            queue.node, state.shares.vector([(column, amount) for column, amount in enumerate(row) if amount])
+        )
+
+
+def _free_now(snapshot: Snapshot, table: NodeTable) -> NodeBook:
+    pods, size = snapshot.pods, len(snapshot.nodes)
+    columns: list[list[int]] = []
+    for total, held in (
+        (table.cards_m, pods.cards_m),
+        (table.cpu_m, pods.cpu_m),
+        (table.memory_mib, pods.memory_mib),
+        (table.max_pods, np.ones(len(pods.node), dtype=np.int64)),
+    ):
+        used: I64 = np.zeros(size, dtype=np.int64)
+        np.add.at(used, pods.node, held)
+        columns.append((np.asarray(total, dtype=np.int64) - used).tolist())
+    for node, cards_m in held_on_bad_cards(snapshot).items():
+        columns[0][node] += cards_m
+    return NodeBook(table, columns[0], columns[1], columns[2], columns[3])
+
+
+def _use_by_leaf(snapshot: Snapshot) -> list[list[list[int]]]:
+    """use[level][tree node][column] of queues: a tier counts in its own level and in those below it."""
+    running, pods, count = snapshot.running, snapshot.pods, len(snapshot.flavors)
+    use: I64 = np.zeros((LEVELS, len(snapshot.tree), len(snapshot.columns)), dtype=np.int64)
+    leaves = np.asarray([queue.node for queue in snapshot.queues] or [0], dtype=np.int64)
+    queue = running.queue[pods.run]
+    known = queue >= 0
+    node, tier = leaves[queue[known]], running.tier[pods.run][known]
+    flavor = pods.flavor[known]
+    for level in range(LEVELS):
+        at_level = tier >= level
+        on_cards = at_level & (flavor >= 0)
+        np.add.at(use[level], (node[on_cards], flavor[on_cards]), pods.cards_m[known][on_cards])
+        for offset, values in enumerate((pods.cpu_m, pods.memory_mib, pods.vram_mib)):
+            np.add.at(use[level], (node[at_level], count + offset), values[known][at_level])
+    result: list[list[list[int]]] = use.tolist()
+    return result

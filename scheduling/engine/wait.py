@@ -1,0 +1,225 @@
+"""SCH-21: why a class of jobs waits, with numbers. One code by the contract's order, need, have and short of what is lacking.
+
+A reason is worked out once per (queue, shape, tier) at the end of the cycle and shared by all its jobs. Of several flavor choices
+the one that came nearest to a start speaks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from scheduling.engine.asks import Option, PodAsk
+from scheduling.engine.classes import JobClass
+from scheduling.engine.fit import pool_share_room
+from scheduling.engine.holders import HolderBook
+from scheduling.engine.impossible import Impossible
+from scheduling.engine.nodes import NodeBook
+from scheduling.engine.placement import list_hosts, place_gang
+from scheduling.engine.plan import Holder
+from scheduling.engine.snapshot import Shape
+from scheduling.engine.state import State
+from scheduling.engine.tiers import Standing, TierRules
+from scheduling.engine.units import NEVER
+from scheduling.engine.vocabulary import WaitCode
+
+GIB = "_gib"
+
+
+@dataclass(slots=True)
+class Reason:
+    """Amounts by resource key in engine units (milli-cards, millicores, MiB, nodes)."""
+
+    code: WaitCode
+    need: dict[str, int] = field(default_factory=dict)
+    have: dict[str, int] = field(default_factory=dict)
+    short: dict[str, int] = field(default_factory=dict)
+    holders: tuple[Holder, ...] = ()
+    suggestion: str = ""
+    hint: dict[str, int] = field(default_factory=dict)
+    detail: str = ""
+
+    def lacks(self, key: str, need: int, have: int) -> None:
+        self.need[key], self.have[key] = need, max(0, have)
+        if need > max(0, have):
+            self.short[key] = need - max(0, have)
+
+
+_ORDER = {code: place for place, code in enumerate(WaitCode)}
+
+
+class ReasonBook:
+    """Reasons of one finished cycle, one per class."""
+
+    def __init__(self, state: State, rules: TierRules) -> None:
+        self._state, self._rules = state, rules
+        self._columns = state.snapshot.columns
+        self._holders = HolderBook(state)
+        self._reasons: dict[JobClass, Reason] = {}
+
+    def of(self, job_class: JobClass) -> Reason:
+        found = self._reasons.get(job_class)
+        if found is None:
+            nearest = max(
+                (self._of_option(job_class, option) for option in job_class.options),
+                key=lambda reason: _ORDER[reason.code],
+            )
+            found = self._reasons[job_class] = nearest
+        return found
+
+    def impossible(self, job_class: JobClass, found: Impossible) -> Reason:
+        """Against configured capacity and limits, and by how much."""
+        reason = Reason(WaitCode.IMPOSSIBLE, detail=found.detail)
+        if found.column >= 0:
+            self._lacks_column(reason, found.column, found.need, found.have)
+        elif found.need:
+            reason.lacks("nodes" if found.detail == "cards" else "gpu", found.need, found.have)
+        return reason
+
+    def _of_option(self, job_class: JobClass, option: Option) -> Reason:
+        return (
+            self._nominal(job_class, option)
+            or self._quota(job_class, option)
+            or self._busy(job_class, option)
+            or self._scattered(job_class, option)
+            or self._others_first(job_class, option)
+        )
+
+    def _lacks_column(self, reason: Reason, column: int, need: int, have: int) -> None:
+        name = self._columns[column]
+        flavors = len(self._state.snapshot.flavors)
+        if column < flavors:
+            reason.lacks("gpu", need, have)
+            reason.lacks(name, need, have)
+        else:
+            reason.lacks(name if name == "cpu" else name + GIB, need, have)
+
+    def _nominal(self, job_class: JobClass, option: Option) -> Reason | None:
+        """Production (and anyone under a policy without borrowing) may use its tenant's nominal only."""
+        state = self._state
+        if self._rules.standing(state.quota, job_class, option.amounts) != Standing.BARRED:
+            return None
+        reason = Reason(WaitCode.QUOTA_NOMINAL)
+        for column, amount in option.amounts:
+            room = self._rules.nominal_room(state.quota, job_class, column)
+            if amount > room:
+                self._lacks_column(reason, column, amount, room)
+                reason.holders = reason.holders or self._holders.of_tenant(job_class, column)
+        idle = self._idle_cards(option)
+        reason.suggestion = "quota-not-cards" if option.cards_m and idle >= option.cards_m else "ask-quota"
+        reason.hint = {"gpu": idle} if reason.suggestion == "quota-not-cards" else dict(reason.short)
+        return reason
+
+    def _quota(self, job_class: JobClass, option: Option) -> Reason | None:
+        """A borrowing limit, or nothing left to lend."""
+        state = self._state
+        reason = Reason(WaitCode.QUOTA_BORROW_LIMIT)
+        for column, amount in option.amounts:
+            room = state.quota.available(job_class.leaf, column)
+            if amount > room:
+                self._lacks_column(reason, column, amount, room)
+                reason.holders = reason.holders or self._holders.of_tree(job_class, column)
+        share = pool_share_room(state, job_class)
+        if share is not None and option.cards_m > share:
+            reason.lacks("gpu", option.cards_m, share)
+            reason.detail = "max-pool-share"
+        if not reason.short:
+            return None
+        reason.suggestion, reason.hint = "raise-borrowing-limit", dict(reason.short)
+        return reason
+
+    def _busy(self, job_class: JobClass, option: Option) -> Reason | None:
+        """Too little free in total."""
+        state, free = self._state, self._state.free
+        for code, pick in ((WaitCode.CARDS_BUSY, 0), (WaitCode.CPU_BUSY, 1), (WaitCode.MEMORY_BUSY, 2)):
+            reason = Reason(code)
+            for flavor in sorted({ask.flavor for ask in option.gang}):
+                asks = [ask for ask in option.gang if ask.flavor == flavor]
+                need = sum((ask.cards_m, ask.cpu_m, ask.memory_mib)[pick] * ask.count for ask in asks)
+                have = self._free_total(free, job_class.pool, flavor, pick)
+                if need > have:
+                    if pick == 0:
+                        self._lacks_column(reason, flavor, need, have)
+                    else:
+                        reason.lacks("cpu" if pick == 1 else "memory_gib", need, have)
+            if reason.short:
+                if pick == 0:
+                    self._lacks_nodes(reason, job_class, option)
+                    reason.suggestion, reason.hint = self._fewer_cards(option)
+                reason.holders = self._holders.on_nodes(job_class, option, state.free)
+                return reason
+        return None
+
+    def _fewer_cards(self, option: Option) -> tuple[str, dict[str, int]]:
+        idle = self._idle_cards(option)
+        return ("smaller-ask", {"gpu": idle}) if idle else ("wait", {})
+
+    def _scattered(self, job_class: JobClass, option: Option) -> Reason | None:
+        """Enough in total, but not on single nodes, or not in one domain."""
+        state, pool = self._state, job_class.pool
+        if place_gang(state.free, option.gang, job_class.shape, pool=pool) is not None:
+            return None
+        anywhere = Shape(roles=job_class.shape.roles)
+        fits_anywhere = place_gang(state.free, option.gang, anywhere, pool=pool) is not None
+        reason = Reason(WaitCode.TOPOLOGY if fits_anywhere else WaitCode.FRAGMENTED)
+        if option.cards_m:
+            reason.lacks("gpu", option.cards_m, sum(self._free_total(state.free, pool, flavor, 0)
+                                                    for flavor in sorted({ask.flavor for ask in option.gang})))  # fmt: skip
+        if fits_anywhere:
+            reason.suggestion, reason.detail = "relax-topology", job_class.shape.level
+            return reason
+        self._lacks_nodes(reason, job_class, option)
+        largest = max((state.free.cards[node] for node in self._nodes_of(pool, option.gang[0].flavor)), default=0)
+        reason.suggestion, reason.hint = (
+            ("smaller-pods", {"gpu": largest // 1000 * 1000}) if option.cards_m else ("wait", {})
+        )
+        reason.holders = self._holders.on_nodes(job_class, option, state.free)
+        return reason
+
+    def _lacks_nodes(self, reason: Reason, job_class: JobClass, option: Option) -> None:
+        """In nodes: how many the largest role needs and how many could take its pods now."""
+        ask = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
+        each = max((self._pods_of_empty(node, ask) for node in self._nodes_of(job_class.pool, ask.flavor)), default=0)
+        if each:
+            room = sum(host.room for host in list_hosts(self._state.free, ask, job_class.pool))
+            reason.lacks("nodes", -(-ask.count // each), room // each)
+
+    def _others_first(self, job_class: JobClass, option: Option) -> Reason:
+        """It would fit: what is free is kept for somebody, or its turn has not come."""
+        state = self._state
+        kept = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool) is None
+        promised = not state.quota_after.allows(job_class.leaf, option.amounts)
+        if not (kept or promised or (job_class.blocked_from_ms < NEVER and state.heads)):
+            return Reason(WaitCode.FAIR_SHARE, suggestion="wait")
+        reason = Reason(WaitCode.RESERVED)
+        if option.cards_m:
+            reason.need["gpu"] = option.cards_m
+        starts = [head.at_ms for head in state.heads if head.job_class.pool == job_class.pool]
+        if starts and min(starts) > state.now_ms:
+            reason.suggestion, reason.hint = "declare-limit", {"before_ms": min(starts)}
+        return reason
+
+    def _idle_cards(self, option: Option) -> int:
+        return sum(
+            self._free_total(self._state.free, -1, flavor, 0)
+            for flavor in sorted({ask.flavor for ask in option.gang})
+            if flavor >= 0
+        )
+
+    def _free_total(self, book: NodeBook, pool: int, flavor: int, pick: int) -> int:
+        amounts: Sequence[int] = (book.cards, book.cpu, book.memory)[pick]
+        return sum(max(0, amounts[node]) for node in self._nodes_of(pool, flavor))
+
+    def _nodes_of(self, pool: int, flavor: int) -> list[int]:
+        """Open nodes of a flavor, or for CPU-only asks of the pool."""
+        table = self._state.table
+        if flavor >= 0:
+            return [node for node in range(len(table)) if table.open[node] and table.flavor[node] == flavor]
+        return [node for node in range(len(table)) if table.open[node] and table.pool[node] == pool]
+
+    def _pods_of_empty(self, node: int, ask: PodAsk) -> int:
+        table = self._state.table
+        sizes = (
+            (table.cards_m[node], ask.cards_m),
+            (table.cpu_m[node], ask.cpu_m),
+            (table.memory_mib[node], ask.memory_mib),
+        )
+        return min((size // of for size, of in sizes if of), default=1)
