@@ -234,7 +234,7 @@ def belongings(user: Any) -> tuple[Belonging, ...]:
     if cached is None:
         columns = ("tenant_id", "tenant__slug", "tenant__name", "tenant__service_tier", "role")
         rows = Membership.objects.filter(active_now(), user_id=user.pk).order_by("tenant__slug").values_list(*columns)
-        cached = tuple(Belonging(*row[:4], role=_MEMBERSHIP_ROLES[row[4]]) for row in rows)
+        cached = tuple(Belonging(pk, slug, name, tier, _MEMBERSHIP_ROLES[role]) for pk, slug, name, tier, role in rows)
         user.__dict__["_belongings"] = cached
     return cached
 

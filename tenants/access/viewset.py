@@ -58,7 +58,7 @@ class BerthViewSet(GenericViewSet[Any]):
 
     def rows(self) -> QuerySet[Any]:
         """All rows of the endpoint, before the scope. Override for select_related and for rows made by a selector."""
-        return cast("QuerySet[Any]", self.queryset).all()  # type: ignore[union-attr]
+        return cast(Any, self).queryset.all()  # type: ignore[no-any-return]
 
     def get_queryset(self) -> QuerySet[Any]:
         return cast("QuerySet[Any]", self.rows().visible_to(self.request.user))  # type: ignore[attr-defined]

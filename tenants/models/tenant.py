@@ -9,9 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from tenants.models.user import User
 from tenants.scoping import scoped
 
-SLUG = RegexValidator(
-    r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$", _("Use 1–40 lower-case letters, digits and hyphens; start with a letter.")
-)
+SLUG_PATTERN = r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$"
+SLUG = RegexValidator(SLUG_PATTERN, _("Use 1–40 lower-case letters, digits and hyphens; start with a letter."))
 DEFAULT_WEIGHT_PPM = 1_000_000
 WEIGHT_RANGE = Q(weight_ppm__gte=0, weight_ppm__lte=1_000_000_000)
 

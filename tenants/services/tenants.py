@@ -1,0 +1,92 @@
+"""Opening, changing and closing tenants."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from zoneinfo import available_timezones
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_lazy as _
+
+from berth.common import clock
+from berth.common.alarm import ring
+from berth.common.errors import ConflictError, Problems
+from berth.common.money import EXPONENTS
+from tenants.models import Cohort, Tenant, User
+from tenants.models.tenant import SLUG, SLUG_PATTERN
+from tenants.permissions import Action, require
+from tenants.services.audit import changes, record_event
+
+STATE_MOVES: Final[Mapping[str, frozenset[str]]] = {
+    "active": frozenset({"budget-stopped", "closing"}),
+    "budget-stopped": frozenset({"active", "closing"}),
+    # Scheduling drains and billing settles before a closing tenant is closed; until then it may come back.
+    "closing": frozenset({"active", "closed"}),
+    "closed": frozenset(),
+}
+MAX_WEIGHT_PPM: Final = 1_000_000_000
+
+
+def create_tenant(*, by: User, slug: str, name: str, cohort: str | None = None, **fields: Any) -> Tenant:
+    """A new active tenant. `fields`: weight_ppm, isolation, service_tier, cost_centre, billing_timezone, currency.
+
+    InvalidError lists every wrong field; a slug that is taken is one of them.
+    """
+    require(by, Action.TENANT_CREATE)
+    problems = Problems()
+    if not re.fullmatch(SLUG_PATTERN, slug):
+        problems.add("slug", SLUG.message)
+    elif Tenant.objects.filter(slug=slug).exists():
+        problems.add("slug", _("There is a tenant of this name already."), code="taken")
+    parent = _cohort(cohort, problems)
+    _check(fields, problems)
+    problems.raise_if_any()
+    try:
+        with transaction.atomic():
+            tenant = Tenant.objects.create(slug=slug, name=name, cohort=parent, created_at=clock.now(), **fields)
+            record_event(by=by, action="tenant.create", on=tenant, tenant=tenant, detail={"slug": slug})
+            ring("scheduling.cycle")
+    except IntegrityError as error:
+        raise ConflictError(_("There is a tenant of this name already.")) from error
+    return tenant
+
+
+def change_tenant(*, by: User, tenant: Tenant, **new: Any) -> Tenant:
+    """Change the given fields (as in `create_tenant`, and `state` along STATE_MOVES); the slug stays for ever."""
+    require(by, Action.TENANT_CHANGE, tenant)
+    with transaction.atomic():
+        row = Tenant.objects.select_for_update().select_related(None).get(pk=tenant.pk)
+        problems = Problems()
+        if "cohort" in new:
+            new["cohort"] = _cohort(new["cohort"], problems)
+        _check(new, problems)
+        problems.raise_if_any()
+        state = new.get("state", row.state)
+        if state != row.state and state not in STATE_MOVES[row.state]:
+            raise ConflictError(_("A tenant cannot go from %(old)s to %(new)s."), old=row.state, new=state)
+        detail = changes(row, new)
+        for field, value in new.items():
+            setattr(row, field, value)
+        if detail:
+            row.save(update_fields=sorted(new))
+            record_event(by=by, action="tenant.change", on=row, tenant=row, detail=detail)
+            ring("scheduling.cycle")
+    return row
+
+
+def _cohort(name: str | None, problems: Problems) -> Cohort | None:
+    if name is None:
+        return None
+    found = Cohort.objects.filter(name=name).first()
+    if found is None:
+        known = ", ".join(Cohort.objects.order_by("name").values_list("name", flat=True)[:20])
+        problems.add("cohort", _("There is no such cohort. Known are: %(known)s.") % {"known": known}, code="unknown")
+    return found
+
+
+def _check(fields: Mapping[str, Any], problems: Problems) -> None:
+    zone, currency = fields.get("billing_timezone"), fields.get("currency")
+    if zone is not None and zone not in available_timezones():
+        problems.add("billing_timezone", _("Give a time zone of the IANA list, such as Asia/Shanghai."))
+    if currency is not None and currency not in EXPONENTS:
+        problems.add("currency", _("Give a currency by its ISO 4217 code, such as CNY."))
