@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from scheduling.engine.asks import Option
 from scheduling.engine.state import State
+from scheduling.engine.tiers import grace_ms
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import PreemptReason, Tier
 
@@ -70,9 +71,7 @@ class CandidateBook:
         return max(0, state.now_ms - since + state.policy.restart_cost_ms) * cards_m // 1000
 
     def grace_ms(self, run: int) -> int:
-        policy = self._state.policy
-        batch = self._state.snapshot.running.tier[run] == Tier.BATCH
-        return policy.grace_batch_ms if batch else policy.grace_development_ms
+        return grace_ms(self._state.policy, int(self._state.snapshot.running.tier[run]))
 
     def reason(self, candidate: Candidate) -> PreemptReason:
         """The first that applies, in the contract's order."""

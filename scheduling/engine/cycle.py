@@ -1,17 +1,22 @@
 """One scheduling cycle: snapshot in, plan out. The order of the steps is here; each rule is in a file of its own."""
 
 from scheduling.engine.candidates import CandidateBook
+from scheduling.engine.cards import CardBook
 from scheduling.engine.classes import ClassBook
 from scheduling.engine.decide import Decider
+from scheduling.engine.drain import drain
 from scheduling.engine.explain import explain_waits
 from scheduling.engine.holds import sort_pending
 from scheduling.engine.impossible import Capacity
-from scheduling.engine.loans import Lenders, end_strict_loans, settle_loans
+from scheduling.engine.kept import Promises, print_backfill
+from scheduling.engine.later import join_later
+from scheduling.engine.loans import Lenders, end_strict_loans, renew_loans
 from scheduling.engine.order import Contest
 from scheduling.engine.plan import Evict, Plan
 from scheduling.engine.policy import Policy
 from scheduling.engine.printed import print_shares
 from scheduling.engine.snapshot import Snapshot
+from scheduling.engine.split import Splitter
 from scheduling.engine.starts import print_starts
 from scheduling.engine.starvation import AgedBatch
 from scheduling.engine.state import State, open_state
@@ -19,24 +24,56 @@ from scheduling.engine.tiers import TierRules
 
 
 def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
-    """Decide everything that can be decided at `now_ms`. Pure: the snapshot is unchanged, the same input gives the same plan."""
+    """Decide everything that can be decided at `now_ms`. Pure: the snapshot is unchanged, the same input gives the same plan.
+
+    Ideally, one job after another: of all waiting jobs take the one that comes first (tier, nominal before borrowing, lowest
+    projected share, priority, submit, id); start it where its quota and some nodes have room; if not, and it may, let others
+    leave for it; if not, let it wait with its reason; and take the next, until all are decided.
+
+    We depart from that, each time for a reason:
+
+    1. Promises come first. Jobs that cards were kept for in earlier cycles get their places back, and start, before anyone is
+       compared: who was evicted for them has already paid.
+    2. Jobs of one queue, shape and tier are one class. In a cycle room only shrinks, so when one of them does not fit the rest of
+       its class is not tried again; and reasons are worked out once per class, at the end, so that numbers are those of the end.
+    3. Blocked jobs do not stop the line (backfill): the first of them are promised a time, and a later job may pass only where it
+       cannot delay that. Those who waited too long stand first in their tier, and idle cards are kept for them.
+    4. Freed cards are not handed out in the cycle that frees them. Notice is given now; whoever needs them waits with its place
+       kept, and the next cycles start it.
+    """
     state = open_state(snapshot, policy, now_ms)
     rules = TierRules(snapshot, policy, state.tree)
     classes = ClassBook(snapshot, state.tree.tenant, state.shares)
-    candidates = CandidateBook(state)
-    lenders = Lenders(state)
     line = sort_pending(snapshot, classes, now_ms)
+
+    drain(state)
+    promises = Promises(state, rules, classes)
+    started = promises.honour(line.eligible)
+
     aged = AgedBatch(state.table, policy, len(snapshot.pools))
-    contest = Contest(state, rules, classes, aged, line.eligible)
-    capacity = Capacity(snapshot, state.table, state.tree, rules)
-    decider = Decider(state, rules, contest, capacity, aged, candidates)
+    contest = Contest(state, rules, classes, aged, [job for job in line.eligible if job not in started])
+    candidates = CandidateBook(state)
+    decider = Decider(state, rules, contest, Capacity(snapshot, state.table, state.tree, rules), aged, candidates)
     decider.run()
+
+    cards, lenders = CardBook(snapshot), Lenders(state)
+    resizes = join_later(state, rules, classes, cards)
     end_strict_loans(state)
+    splitter = Splitter(state, lenders)
+    splitter.run()
+    reserves = promises.reserves()
+    backfills, replaced = print_backfill(
+        state, [(head.job, head.placed, head.amounts, head.at_ms) for head in state.heads]
+    )
     ids = snapshot.pending.ids
     return Plan(
-        starts=print_starts(state, lenders),
+        starts=print_starts(state, cards, lenders),
         evicts=_print_evicts(state, candidates),
-        loans=settle_loans(state),
+        resizes=resizes,
+        reserves=(*reserves, *backfills),
+        releases=(*promises.releases, *replaced),
+        loans=(*splitter.loans, *renew_loans(state, {change.loan for change in splitter.loans})),
+        recharges=tuple(splitter.recharges),
         waits=explain_waits(state, decider, line.waits),
         shares=print_shares(state),
         order=tuple(ids[job] for job in decider.waiting if contest.class_of(job) not in decider.impossible),

@@ -52,7 +52,7 @@ class Decider:
             return False
         fit = find_start(state, self.rules, job_class, ends_ms)
         if fit.verdict == Verdict.FITS:
-            commit_start(state, job, job_class, fit, ends_ms)
+            commit_start(state, self.rules, job, job_class, fit, ends_ms)
             self._spend(job, job_class)
             return True
         job_class.blocked_from_ms = ends_ms if fit.verdict == Verdict.RESERVED else 0

@@ -21,7 +21,7 @@ def _explain(state: State, decider: Decider, reasons: ReasonBook, places: Places
     job_class = decider.contest.class_of(job)
     ids = state.snapshot.pending.ids
     if job_class in decider.impossible:
-        reason = reasons.impossible(job_class, decider.impossible[job_class])
+        reason = reasons.impossible(decider.impossible[job_class])
         return _wait(ids[job], reason)
     position, ahead = places.enter(job_class)
     if job in state.kept:

@@ -1,11 +1,14 @@
 """May this job start now, and where? Quota first, then nodes, in every picture of the cycle that the start would touch."""
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 
-from scheduling.engine.asks import Option
+from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
 from scheduling.engine.placement import Placed, place_gang
+from scheduling.engine.quota import Amount
+from scheduling.engine.snapshot import Shape
 from scheduling.engine.state import Started, State
 from scheduling.engine.tiers import Standing, TierRules, borrowed_part
 from scheduling.engine.units import NEVER
@@ -31,7 +34,9 @@ class Fit:
 _CLOSENESS = {Verdict.BARRED: 0, Verdict.QUOTA: 1, Verdict.NODES: 2, Verdict.RESERVED: 3}
 
 
-def find_start(state: State, rules: TierRules, job_class: JobClass, ends_ms: int) -> Fit:
+def find_start(
+    state: State, rules: TierRules, job_class: JobClass, ends_ms: int, *, only: Set[int] | None = None
+) -> Fit:
     """The first flavor choice that fits now, choices inside nominal before those that borrow; else how near it came."""
     closest = Fit(Verdict.BARRED)
     standings = [(rules.standing(state.quota_after, job_class, option.amounts), option) for option in job_class.options]
@@ -39,7 +44,7 @@ def find_start(state: State, rules: TierRules, job_class: JobClass, ends_ms: int
         for standing, option in standings:
             if standing != wanted:
                 continue
-            fit = _try(state, job_class, option, ends_ms)
+            fit = _try(state, job_class, option, ends_ms, only)
             if fit.verdict == Verdict.FITS:
                 return fit
             if _CLOSENESS[fit.verdict] > _CLOSENESS[closest.verdict]:
@@ -47,7 +52,7 @@ def find_start(state: State, rules: TierRules, job_class: JobClass, ends_ms: int
     return closest
 
 
-def _try(state: State, job_class: JobClass, option: Option, ends_ms: int) -> Fit:
+def _try(state: State, job_class: JobClass, option: Option, ends_ms: int, only: Set[int] | None) -> Fit:
     leaf, amounts = job_class.leaf, option.amounts
     if not state.quota.allows(leaf, amounts) or not state.quota_after.allows(leaf, amounts):
         return Fit(Verdict.QUOTA, option)
@@ -56,12 +61,12 @@ def _try(state: State, job_class: JobClass, option: Option, ends_ms: int) -> Fit
     limits = state.limits(ends_ms)
     lent_out = [head for head in state.heads if ends_ms > head.at_ms and not head.quota.allows(leaf, amounts)]
     if not lent_out:
-        placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool, limits=limits)
+        placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool, limits=limits, only=only)
         if placed is not None:
             return Fit(Verdict.FITS, option, placed)
         if not limits:
             return Fit(Verdict.NODES, option)
-    placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool)
+    placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool, only=only)
     return Fit(Verdict.NODES if placed is None else Verdict.RESERVED, option)
 
 
@@ -82,15 +87,44 @@ def pool_share_room(state: State, job_class: JobClass) -> int | None:
     return cards * share // 1_000_000 - held
 
 
-def commit_start(state: State, job: int, job_class: JobClass, fit: Fit, ends_ms: int) -> Started:
-    """Start the gang, and with it those roles outside it that fit now (SCH-09)."""
-    assert fit.option is not None  # noqa: S101
-    placed, amounts = fit.placed, fit.option.amounts
-    borrowed = borrowed_part(state.quota_after, job_class, amounts)
+def commit_start(state: State, rules: TierRules, job: int, job_class: JobClass, fit: Fit, ends_ms: int) -> Started:
+    """Start the gang, and with it those roles outside it that fit now (SCH-09): the others follow when they fit."""
+    option, placed = fit.option, fit.placed
+    if option is None:
+        raise ValueError("only a fit can be started")
     backfilled = any(head.job_class.pool == job_class.pool for head in state.heads)
-    started = Started(job, job_class, placed, amounts, borrowed, ends_ms, backfilled)
-    state.start(started)
-    return started
+    amounts, borrowed = option.amounts, borrowed_part(state.quota_after, job_class, option.amounts)
+    gang = Started(job, job_class, placed, amounts, borrowed, ends_ms, backfilled)
+    state.start(gang)
+    for ask in option.later:
+        more = find_later(state, rules, job_class, ask, ends_ms)
+        if more is not None:
+            extra = state.charge_of([(ask, ask.count)])
+            for column, part in borrowed_part(state.quota_after, job_class, extra).items():
+                borrowed[column] = borrowed.get(column, 0) + part
+            state.occupy(job_class, extra, more, ends_ms)
+            placed, amounts = (*placed, *more), _sum(amounts, extra)
+    state.started[-1] = Started(job, job_class, placed, amounts, borrowed, ends_ms, backfilled)
+    return state.started[-1]
+
+
+def find_later(state: State, rules: TierRules, job_class: JobClass, ask: PodAsk, ends_ms: int) -> Placed | None:
+    """Room for all pods of a role outside the gang, in the same bucket and under the same rules."""
+    amounts = state.charge_of([(ask, ask.count)])
+    if rules.standing(state.quota_after, job_class, amounts) == Standing.BARRED:
+        return None
+    books = [state.quota, state.quota_after, *(head.quota for head in state.heads if ends_ms > head.at_ms)]
+    if not all(use.allows(job_class.leaf, amounts) for use in books):
+        return None
+    anywhere = Shape(roles=job_class.shape.roles)
+    return place_gang(state.usable, (ask,), anywhere, pool=job_class.pool, limits=state.limits(ends_ms))
+
+
+def _sum(one: Sequence[Amount], other: Sequence[Amount]) -> tuple[Amount, ...]:
+    totals = dict(one)
+    for column, amount in other:
+        totals[column] = totals.get(column, 0) + amount
+    return tuple(sorted(totals.items()))
 
 
 def end_of(limit_ms: int, now_ms: int) -> int:

@@ -1,7 +1,11 @@
 """SCH-16: whose unused nominal a loan comes from, and what happens when it expires."""
 
+from collections.abc import Sequence, Set
+
 from scheduling.engine.plan import LoanChange, LoanOpen
+from scheduling.engine.snapshot import Id, Loan
 from scheduling.engine.state import State, Victim
+from scheduling.engine.tiers import grace_ms
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import PreemptReason, Tier
 
@@ -24,6 +28,12 @@ class Lenders:
             self._lent[node, flavor] = self._lent.get((node, flavor), 0) + part
         named = tuple((snapshot.tree[node].kind, snapshot.tree[node].id, part) for node, part in sides)
         return LoanOpen(snapshot.flavors[flavor].id, amount_m, expires_ms, named)
+
+    def give_back(self, loans: Sequence[Loan]) -> None:
+        """Loans that end in this cycle free their lenders' sides."""
+        for loan in loans:
+            for side in loan.sides:
+                self._lent[side.node, loan.flavor] -= side.amount_m
 
     def _spread(self, borrower: int, flavor: int, amount_m: int) -> list[tuple[int, int]]:
         offers = self._offers(borrower, flavor)
@@ -57,12 +67,12 @@ class Lenders:
         return offers
 
 
-def settle_loans(state: State) -> tuple[LoanChange, ...]:
+def renew_loans(state: State, ended: Set[Id]) -> tuple[LoanChange, ...]:
     """Expired loans that nobody reclaimed: strict queues give them back, others are renewed and that is recorded."""
     snapshot, running = state.snapshot, state.snapshot.running
     changes = []
     for loan in snapshot.loans:
-        if loan.expires_ms > state.now_ms or state.leaving_ms[loan.run] < NEVER:
+        if loan.expires_ms > state.now_ms or state.leaving_ms[loan.run] < NEVER or loan.id in ended:
             continue
         if not _is_strict(state, loan.run):
             period = snapshot.queues[int(running.queue[loan.run])].loan_period_ms
@@ -72,17 +82,15 @@ def settle_loans(state: State) -> tuple[LoanChange, ...]:
 
 def end_strict_loans(state: State) -> None:
     """Runs of queues with strict expiry leave when their loan ends, whether or not anyone waits."""
-    policy, running = state.policy, state.snapshot.running
+    running = state.snapshot.running
     for run in range(len(running)):
         if (
             int(running.loan_expires_ms[run]) <= state.now_ms
             and state.leaving_ms[run] >= NEVER
             and _is_strict(state, run)
         ):
-            batch = running.tier[run] == Tier.BATCH
-            grace = policy.grace_batch_ms if batch else policy.grace_development_ms
-            reason = PreemptReason.YIELD if batch else PreemptReason.LOAN_EXPIRED
-            state.evict(Victim(run, None, reason), state.now_ms + grace)
+            grace = grace_ms(state.policy, int(running.tier[run]))
+            state.evict(Victim(run, None, PreemptReason.LOAN_EXPIRED), state.now_ms + grace)
 
 
 def _is_strict(state: State, run: int) -> bool:

@@ -77,9 +77,13 @@ class NodeTable:
             self.headroom.append(pool.cpu_headroom_m)
 
     def all_open(self) -> "NodeTable":
-        """The same nodes, every one of them ready: configured capacity (a lost node comes back, a cordon is lifted)."""
+        """The same nodes, every one of them ready: configured capacity (a lost node comes back, a cordon is lifted).
+
+        Idle cards keep no part of CPU there: on a busy node a CPU-only job may have it all.
+        """
         twin = copy(self)
         twin.open = [True] * len(self)
+        twin.cpu_part = twin.memory_part = [0] * len(self)
         return twin
 
     def __len__(self) -> int:

@@ -5,16 +5,15 @@ from collections.abc import Iterator
 from scheduling.engine.asks import PodAsk
 from scheduling.engine.cards import CardBook
 from scheduling.engine.loans import Lenders
-from scheduling.engine.placement import nodes_of
+from scheduling.engine.placement import Placed, nodes_of
 from scheduling.engine.plan import LoanOpen, Placement, Start
 from scheduling.engine.snapshot import CPU, MEMORY, Snapshot
 from scheduling.engine.state import Started, State
 from scheduling.engine.topology import levels_crossed, slowdown_ppm
 
 
-def print_starts(state: State, lenders: Lenders) -> tuple[Start, ...]:
+def print_starts(state: State, cards: CardBook, lenders: Lenders) -> tuple[Start, ...]:
     """In decision order."""
-    cards = CardBook(state.snapshot)
     return tuple(_start(state, cards, lenders, started) for started in state.started)
 
 
@@ -65,6 +64,15 @@ def _pods(snapshot: Snapshot, cards: CardBook, started: Started) -> Iterator[Pla
                     own_left[ask.flavor] -= own
                 yield _placement(snapshot, cards, ask, index, node, ask.cards_m - own)
                 index += 1
+
+
+def print_pods(snapshot: Snapshot, cards: CardBook, placed: Placed) -> tuple[Placement, ...]:
+    """Pods that join a running job, all of them own until the split is looked at again."""
+    pods = []
+    for ask, counts in placed:
+        nodes = [node for node, count in counts.items() for _ in range(count)]
+        pods += [_placement(snapshot, cards, ask, index, node, 0) for index, node in enumerate(nodes)]
+    return tuple(pods)
 
 
 def _placement(snapshot: Snapshot, cards: CardBook, ask: PodAsk, index: int, node: int, borrowed_m: int) -> Placement:

@@ -5,6 +5,7 @@ leaving run is gone and every job that cards are kept for has started. A job may
 needs victims is weighed in *after*. Nothing here decides anything.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -129,32 +130,46 @@ class State:
             change(leaf, self.held(run), int(self.snapshot.running.tier[run]))
 
     def start(self, started: Started) -> None:
-        """Charge a start in both pictures and in those of the heads that it outlasts."""
-        leaf, tier = started.job_class.leaf, started.job_class.tier
-        self.quota.charge(leaf, started.amounts, tier)
-        self.quota_after.charge(leaf, started.amounts, tier)
-        self.shares.add(leaf, self.shares.vector(started.amounts))
-        for ask, counts in started.placed:
+        """Take note of a start and charge it."""
+        self.occupy(started.job_class, started.amounts, started.placed, started.ends_ms)
+        self.started.append(started)
+
+    def occupy(self, job_class: JobClass, amounts: Sequence[Amount], placed: Placed, ends_ms: int) -> None:
+        """Charge pods in both pictures and in those of the heads that they outlast."""
+        leaf, tier = job_class.leaf, job_class.tier
+        self.quota.charge(leaf, amounts, tier)
+        self.quota_after.charge(leaf, amounts, tier)
+        self.shares.add(leaf, self.shares.vector(amounts))
+        for ask, counts in placed:
             for node, pods in counts.items():
                 self.free.add(node, ask, -pods)
                 self.after.add(node, ask, -pods)
                 self.settle(node)
         for head in self.heads:
-            if started.ends_ms > head.at_ms:
-                head.quota.charge(leaf, started.amounts, tier)
-                _lower(head.nodes, started.placed)
-        self.started.append(started)
+            if ends_ms > head.at_ms:
+                head.quota.charge(leaf, amounts, tier)
+                _lower(head.nodes, placed)
 
     def keep(self, kept: Kept) -> None:
         """Charge a job that starts once others have left: only in the picture of then, and in its queue's share."""
+        self._promise(kept, 1)
+        self.kept[kept.job] = kept
+
+    def forget(self, job: int) -> Kept:
+        """Take a kept job's promise back, to weigh it again."""
+        kept = self.kept.pop(job)
+        self._promise(kept, -1)
+        return kept
+
+    def _promise(self, kept: Kept, sign: int) -> None:
         leaf, tier = kept.job_class.leaf, kept.job_class.tier
-        self.quota_after.charge(leaf, kept.amounts, tier)
-        self.shares.add(leaf, self.shares.vector(kept.amounts))
+        change = self.quota_after.charge if sign > 0 else self.quota_after.refund
+        change(leaf, kept.amounts, tier)
+        self.shares.add(leaf, self.shares.vector(tuple((column, sign * amount) for column, amount in kept.amounts)))
         for ask, counts in kept.placed:
             for node, pods in counts.items():
-                self.after.add(node, ask, -pods)
+                self.after.add(node, ask, -sign * pods)
                 self.settle(node)
-        self.kept[kept.job] = kept
 
     def evict(self, victim: Victim, leaves_ms: int) -> None:
         """Give notice: the run's cards and quota count as free in the picture of after."""
@@ -163,6 +178,16 @@ class State:
             self.settle(int(self.snapshot.pods.node[row]))
         self.leaving_ms[victim.run] = leaves_ms
         self.victims.append(victim)
+
+    def freed_ms(self, placed: Placed) -> int:
+        """When the last of those who leave these nodes should be gone; now where nobody has to."""
+        nodes = {node for _, counts in placed for node in counts}
+        node_of = self.snapshot.pods.node
+        last = self.now_ms
+        for run, leaves_ms in enumerate(self.leaving_ms):
+            if last < leaves_ms < NEVER and any(int(node_of[row]) in nodes for row in self.rows(run)):
+                last = leaves_ms
+        return last
 
     def charge_of(self, pods: list[tuple[PodAsk, int]]) -> tuple[Amount, ...]:
         return total_charge(pods, len(self.snapshot.flavors))
@@ -242,6 +267,6 @@ def _use_by_leaf(snapshot: Snapshot) -> list[list[list[int]]]:
         on_cards = at_level & (flavor >= 0)
         np.add.at(use[level], (node[on_cards], flavor[on_cards]), pods.cards_m[known][on_cards])
         for offset, values in enumerate((pods.cpu_m, pods.memory_mib, pods.vram_mib)):
-            np.add.at(use[level], (node[at_level], count + offset), values[known][at_level])
+            np.add.at(use[level][:, count + offset], node[at_level], values[known][at_level])
     result: list[list[list[int]]] = use.tolist()
     return result

@@ -89,3 +89,8 @@ def best_standing(rules: TierRules, use: QuotaUse, job_class: JobClass) -> Stand
     return min(
         (rules.standing(use, job_class, option.amounts) for option in job_class.options), default=Standing.BARRED
     )
+
+
+def grace_ms(policy: Policy, tier: int) -> int:
+    """From notice to end: 300 s for development, 30 s for batch (SCH-01)."""
+    return policy.grace_batch_ms if tier == Tier.BATCH else policy.grace_development_ms

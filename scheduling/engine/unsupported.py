@@ -9,7 +9,7 @@ from scheduling.engine.vocabulary import CardMode
 ACCEPTED_MODES = frozenset({CardMode.WHOLE, CardMode.ANY})
 
 
-class UnsupportedAsk(ValueError):
+class UnsupportedAsk(ValueError):  # noqa: N818 (an ask, not a failure of ours)
     """A well-formed ask that needs a rule this version lacks. `problems` are (field, code): the field as in CONTRACT section 2."""
 
     def __init__(self, problems: Sequence[tuple[str, str]]) -> None:

@@ -19,7 +19,6 @@ from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.share import over_quota
 from scheduling.engine.state import Kept, State, Victim
 from scheduling.engine.tiers import Standing, TierRules
-from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import Tier
 
 
@@ -88,17 +87,7 @@ def _commit(state: State, book: CandidateBook, job: int, ask: Claim, chosen: lis
     for candidate in chosen:
         leaves_ms = state.now_ms + book.grace_ms(candidate.run)
         state.evict(Victim(candidate.run, for_job, book.reason(candidate)), leaves_ms)
-    state.keep(Kept(job, ask.job_class, placed, ask.option.amounts, _from_ms(state, placed)))
-
-
-def _from_ms(state: State, placed: Placed) -> int:
-    """When the last of those who leave the kept nodes should be gone."""
-    nodes = {node for _, counts in placed for node in counts}
-    last = state.now_ms
-    for run, leaves_ms in enumerate(state.leaving_ms):
-        if leaves_ms < NEVER and any(int(state.snapshot.pods.node[row]) in nodes for row in state.rows(run)):
-            last = max(last, leaves_ms)
-    return last
+    state.keep(Kept(job, ask.job_class, placed, ask.option.amounts, state.freed_ms(placed)))
 
 
 def _in_order(state: State, book: CandidateBook, ask: Claim) -> Iterator[Candidate]:

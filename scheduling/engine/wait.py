@@ -4,7 +4,7 @@ A reason is worked out once per (queue, shape, tier) at the end of the cycle and
 the one that came nearest to a start speaks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduling.engine.asks import Option, PodAsk
@@ -22,6 +22,8 @@ from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import WaitCode
 
 GIB = "_gib"
+IDLE_CARDS = "idle-cards"
+"""Detail of a production job that waits beside cards it could use: it would need quota, not cards (SCH-01)."""
 
 
 @dataclass(slots=True)
@@ -41,6 +43,12 @@ class Reason:
         self.need[key], self.have[key] = need, max(0, have)
         if need > max(0, have):
             self.short[key] = need - max(0, have)
+
+
+def _most_specific(amounts: Mapping[str, int]) -> dict[str, int]:
+    """Without the total of cards where a flavor is named."""
+    named = any(key.startswith("gpu:") for key in amounts)
+    return {key: value for key, value in amounts.items() if key != "gpu" or not named}
 
 
 _ORDER = {code: place for place, code in enumerate(WaitCode)}
@@ -65,13 +73,17 @@ class ReasonBook:
             found = self._reasons[job_class] = nearest
         return found
 
-    def impossible(self, job_class: JobClass, found: Impossible) -> Reason:
+    def impossible(self, found: Impossible) -> Reason:
         """Against configured capacity and limits, and by how much."""
         reason = Reason(WaitCode.IMPOSSIBLE, detail=found.detail)
         if found.column >= 0:
             self._lacks_column(reason, found.column, found.need, found.have)
         elif found.need:
             reason.lacks("nodes" if found.detail == "cards" else "gpu", found.need, found.have)
+        if any(reason.have.values()):
+            reason.suggestion, reason.hint = "resubmit", _most_specific(reason.have)
+        else:
+            reason.suggestion, reason.hint = "ask-admin", _most_specific(reason.need)
         return reason
 
     def _of_option(self, job_class: JobClass, option: Option) -> Reason:
@@ -104,8 +116,10 @@ class ReasonBook:
                 self._lacks_column(reason, column, amount, room)
                 reason.holders = reason.holders or self._holders.of_tenant(job_class, column)
         idle = self._idle_cards(option)
-        reason.suggestion = "quota-not-cards" if option.cards_m and idle >= option.cards_m else "ask-quota"
-        reason.hint = {"gpu": idle} if reason.suggestion == "quota-not-cards" else dict(reason.short)
+        if state.policy.borrowing and option.cards_m and idle >= option.cards_m:
+            reason.suggestion, reason.hint, reason.detail = "borrow", {"gpu": option.cards_m}, IDLE_CARDS
+        else:
+            reason.suggestion, reason.hint = "ask-quota", _most_specific(reason.short)
         return reason
 
     def _quota(self, job_class: JobClass, option: Option) -> Reason | None:
@@ -123,7 +137,7 @@ class ReasonBook:
             reason.detail = "max-pool-share"
         if not reason.short:
             return None
-        reason.suggestion, reason.hint = "raise-borrowing-limit", dict(reason.short)
+        reason.suggestion, reason.hint = "ask-quota", _most_specific(reason.short)
         return reason
 
     def _busy(self, job_class: JobClass, option: Option) -> Reason | None:
@@ -141,16 +155,23 @@ class ReasonBook:
                     else:
                         reason.lacks("cpu" if pick == 1 else "memory_gib", need, have)
             if reason.short:
+                reason.suggestion, reason.hint = "less-cpu", dict(reason.have)
                 if pick == 0:
                     self._lacks_nodes(reason, job_class, option)
-                    reason.suggestion, reason.hint = self._fewer_cards(option)
+                    reason.suggestion, reason.hint = self._fewer_cards(job_class, option)
                 reason.holders = self._holders.on_nodes(job_class, option, state.free)
                 return reason
         return None
 
-    def _fewer_cards(self, option: Option) -> tuple[str, dict[str, int]]:
+    def _fewer_cards(self, job_class: JobClass, option: Option) -> tuple[str, dict[str, int]]:
+        """Another flavor of the pool that has enough idle cards, else as many cards as are idle, else patience."""
+        asked = {ask.flavor for choice in job_class.options for ask in choice.gang}
+        for flavor, row in enumerate(self._state.snapshot.flavors):
+            idle = self._free_total(self._state.free, row.pool, flavor, 0) if row.pool == job_class.pool else 0
+            if flavor not in asked and idle >= option.cards_m:
+                return "other-flavor", {f"gpu:{row.name}": idle}
         idle = self._idle_cards(option)
-        return ("smaller-ask", {"gpu": idle}) if idle else ("wait", {})
+        return ("fewer-cards", {"gpu": idle}) if idle else ("wait", {"gpu": option.cards_m})
 
     def _scattered(self, job_class: JobClass, option: Option) -> Reason | None:
         """Enough in total, but not on single nodes, or not in one domain."""
@@ -164,7 +185,11 @@ class ReasonBook:
             reason.lacks("gpu", option.cards_m, sum(self._free_total(state.free, pool, flavor, 0)
                                                     for flavor in sorted({ask.flavor for ask in option.gang})))  # fmt: skip
         if fits_anywhere:
-            reason.suggestion, reason.detail = "relax-topology", job_class.shape.level
+            reason.suggestion, reason.hint, reason.detail = (
+                "relax-topology",
+                {"gpu": option.cards_m},
+                job_class.shape.level,
+            )
             return reason
         self._lacks_nodes(reason, job_class, option)
         largest = max((state.free.cards[node] for node in self._nodes_of(pool, option.gang[0].flavor)), default=0)
@@ -194,7 +219,7 @@ class ReasonBook:
             reason.need["gpu"] = option.cards_m
         starts = [head.at_ms for head in state.heads if head.job_class.pool == job_class.pool]
         if starts and min(starts) > state.now_ms:
-            reason.suggestion, reason.hint = "declare-limit", {"before_ms": min(starts)}
+            reason.suggestion, reason.hint = "declare-runtime", {"gpu": option.cards_m}
         return reason
 
     def _idle_cards(self, option: Option) -> int:

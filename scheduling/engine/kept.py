@@ -1,0 +1,129 @@
+"""SCH-17: freed cards are kept for the job they were freed for, from cycle to cycle, until it starts.
+
+The reservation in the snapshot names the nodes. At the beginning of a cycle every kept job gets its place back in the picture of
+*after*, and starts if those who stood in its way have left. A promise that cannot be honoured any more (a node failed, quota was
+lowered) is released, and the job competes like any other.
+"""
+
+from collections.abc import Sequence
+
+from scheduling.engine.classes import ClassBook, JobClass
+from scheduling.engine.fit import Verdict, commit_start, end_of, find_start
+from scheduling.engine.placement import Placed, cards_on, nodes_of, place_gang
+from scheduling.engine.plan import Release, Reserve
+from scheduling.engine.quota import Amount
+from scheduling.engine.snapshot import Reservation
+from scheduling.engine.state import Kept, State
+from scheduling.engine.tiers import Standing, TierRules
+from scheduling.engine.units import NEVER
+from scheduling.engine.vocabulary import ReservationKind
+
+
+class Promises:
+    """Kept places carried over from earlier cycles, and what the plan says about them."""
+
+    def __init__(self, state: State, rules: TierRules, classes: ClassBook) -> None:
+        self._state, self._rules, self._classes = state, rules, classes
+        self._carried: dict[int, Reservation] = {}
+        self.releases: list[Release] = []
+
+    def honour(self, eligible: Sequence[int]) -> set[int]:
+        """Give kept jobs their places back and start those whose cards are free; the jobs that started."""
+        snapshot = self._state.snapshot
+        competing = {snapshot.pending.ids[job]: job for job in eligible}
+        for reservation in snapshot.reservations:
+            if reservation.kind == ReservationKind.KEPT_FOR_JOB:
+                job = competing.get(reservation.job) if reservation.job is not None else None
+                if job is None or job in self._carried or not self._keep_again(job, reservation):
+                    self.releases.append(Release(reservation.id, "gone" if job is None else "cannot-be-kept"))
+                else:
+                    self._carried[job] = reservation
+        return {job for job in list(self._carried) if self._start(job)}
+
+    def _keep_again(self, job: int, reservation: Reservation) -> bool:
+        """On the nodes it had; where one of them is no use any more, on whatever will be free."""
+        job_class = self._class_of(job)
+        for only in (frozenset(reservation.nodes), None):
+            for option in job_class.options:
+                allowed = self._rules.standing(self._state.quota_after, job_class, option.amounts) != Standing.BARRED
+                if allowed and self._state.quota_after.allows(job_class.leaf, option.amounts):
+                    placed = place_gang(self._state.after, option.gang, job_class.shape, pool=job_class.pool, only=only)
+                    if placed is not None:
+                        self._state.keep(self._kept(job, job_class, placed, option.amounts))
+                        return True
+        return False
+
+    def _kept(self, job: int, job_class: JobClass, placed: Placed, amounts: tuple[Amount, ...]) -> Kept:
+        return Kept(job, job_class, placed, amounts, self._state.freed_ms(placed))
+
+    def _start(self, job: int) -> bool:
+        state = self._state
+        kept = state.forget(job)
+        ends_ms = end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms)
+        for only in (frozenset(nodes_of(kept.placed)), None):
+            fit = find_start(state, self._rules, kept.job_class, ends_ms, only=only)
+            if fit.verdict == Verdict.FITS:
+                commit_start(state, self._rules, job, kept.job_class, fit, ends_ms)
+                self.releases.append(Release(self._carried.pop(job).id, "started"))
+                return True
+        state.keep(kept)
+        return False
+
+    def _class_of(self, job: int) -> JobClass:
+        pending = self._state.snapshot.pending
+        return self._classes.of(int(pending.queue[job]), int(pending.shape[job]), int(pending.tier[job]))
+
+    def reserves(self) -> list[Reserve]:
+        """New promises, and carried ones that moved to other nodes (the old one is released)."""
+        reserves = []
+        for job, kept in self._state.kept.items():
+            carried = self._carried.get(job)
+            if carried is not None and tuple(sorted(carried.nodes)) == nodes_of(kept.placed):
+                continue
+            if carried is not None:
+                self.releases.append(Release(carried.id, "moved"))
+            reserves.append(
+                print_reserve(
+                    self._state, ReservationKind.KEPT_FOR_JOB, job, kept.placed, kept.amounts, self._state.now_ms, NEVER
+                )
+            )
+        return reserves
+
+
+def print_reserve(
+    state: State, kind: ReservationKind, job: int, placed: Placed, amounts: Sequence[Amount], from_ms: int, to_ms: int
+) -> Reserve:
+    """A reservation by ids: nodes in index order, milli-cards per node, charges by column name."""
+    snapshot = state.snapshot
+    columns = snapshot.columns
+    return Reserve(
+        kind=kind, job=snapshot.pending.ids[job], from_ms=from_ms, to_ms=to_ms,
+        nodes=tuple(snapshot.nodes.ids[node] for node in nodes_of(placed)),
+        cards=tuple((snapshot.nodes.ids[node], cards_m) for node, cards_m in cards_on(placed).items()),
+        amounts={_key(columns[column]): amount for column, amount in amounts},
+    )  # fmt: skip
+
+
+def _key(column: str) -> str:
+    return f"{column}_gib" if column in {"memory", "vram"} else column
+
+
+def print_backfill(
+    state: State, heads: Sequence[tuple[int, Placed, Sequence[Amount], int]]
+) -> tuple[list[Reserve], list[Release]]:
+    """Reservations of this cycle's heads. Those of the last cycle are replaced, unless they say the same."""
+    snapshot = state.snapshot
+    limits = snapshot.pending.limit_ms
+    old = {
+        (row.job, row.from_ms, tuple(snapshot.nodes.ids[node] for node in row.nodes)): row
+        for row in snapshot.reservations
+        if row.kind == ReservationKind.BACKFILL
+    }
+    new = []
+    for job, placed, amounts, at_ms in heads:
+        length = int(limits[job])
+        to_ms = NEVER if length >= NEVER else at_ms + length
+        reserve = print_reserve(state, ReservationKind.BACKFILL, job, placed, amounts, at_ms, to_ms)
+        if old.pop((reserve.job, reserve.from_ms, reserve.nodes), None) is None:
+            new.append(reserve)
+    return new, [Release(row.id, "replaced") for row in old.values()]

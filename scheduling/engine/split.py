@@ -1,0 +1,120 @@
+"""SCH-03: which cards of running jobs are own and which borrowed. Changes only by a cycle, and by as little as possible.
+
+Nominal fills from the highest tier down (SCH-01): what a tier holds above what the tiers over it leave of its tenant's quota is
+borrowed. Where that differs from what running jobs carry, the newest run of the tier turns borrowed first, the oldest turns own
+first, and inside a job own cards come first in rank order.
+"""
+
+from collections.abc import Iterator
+
+from scheduling.engine.loans import Lenders
+from scheduling.engine.plan import LoanChange, LoanOpen, Recharge
+from scheduling.engine.state import State
+from scheduling.engine.units import NEVER
+from scheduling.engine.vocabulary import Tier
+
+Group = tuple[int, int, int]
+"""(tenant, flavor, tier)"""
+
+
+class Splitter:
+    """Compares what is borrowed with what is marked as borrowed, after all decisions of the cycle."""
+
+    def __init__(self, state: State, lenders: Lenders) -> None:
+        self._state, self._lenders = state, lenders
+        self.recharges: list[Recharge] = []
+        self.loans: list[LoanChange] = []
+
+    def run(self) -> None:
+        """Fill `recharges` and the loan changes that go with them; runs of unknown split (files) are left alone."""
+        marked, members = self._marked()
+        changed: dict[int, dict[int, int]] = {}
+        for group in sorted(members):
+            tenant, flavor, tier = group
+            delta = self._borrowed(tenant, flavor, tier) - marked.get(group, 0)
+            for row, borrowed_m in self._shift(members[group], flavor, delta):
+                run = int(self._state.snapshot.pods.run[row])
+                changed.setdefault(run, {})[row] = borrowed_m
+        for run in sorted(changed):
+            self._recharge(run, changed[run])
+
+    def _borrowed(self, tenant: int, flavor: int, tier: int) -> int:
+        """What runs of the tier hold across their tenant's boundary, given the tiers above them."""
+        use = self._state.quota
+        above = use.borrows(tenant, flavor, tier + 1) if tier < Tier.PRODUCTION else 0
+        return use.borrows(tenant, flavor, tier) - above
+
+    def _marked(self) -> tuple[dict[Group, int], dict[Group, list[int]]]:
+        """Borrowed milli-cards on record by group, starts of this cycle included, and the runs whose split may change."""
+        state, running, pods = self._state, self._state.snapshot.running, self._state.snapshot.pods
+        tier_of, known, queue_of = running.tier.tolist(), running.split_known.tolist(), running.queue.tolist()
+        tenant_of = [state.tree.tenant[queue.node] for queue in state.snapshot.queues]
+        marked: dict[Group, int] = {}
+        members: dict[Group, list[int]] = {}
+        unknown: set[Group] = set()
+        columns = (pods.run.tolist(), pods.flavor.tolist(), pods.borrowed_m.tolist())
+        for run, flavor, borrowed_m in zip(*columns, strict=True):
+            if flavor < 0 or queue_of[run] < 0:
+                continue
+            group = (tenant_of[queue_of[run]], flavor, tier_of[run])
+            marked[group] = marked.get(group, 0) + borrowed_m
+            if not known[run]:
+                unknown.add(group)
+            elif state.leaving_ms[run] >= NEVER:
+                runs = members.setdefault(group, [])
+                if not runs or runs[-1] != run:
+                    runs.append(run)
+        for started in state.started:
+            for column, part in started.borrowed.items():
+                group = (started.job_class.tenant, column, started.job_class.tier)
+                marked[group] = marked.get(group, 0) + part
+        return marked, {group: runs for group, runs in members.items() if group not in unknown}
+
+    def _shift(self, runs: list[int], flavor: int, delta: int) -> Iterator[tuple[int, int]]:
+        """(pod row, new borrowed amount) of as few pods as `delta` milli-cards take."""
+        if not delta:
+            return
+        state, pods = self._state, self._state.snapshot.pods
+        start_ms = state.snapshot.running.start_ms
+        for run in sorted(runs, key=lambda each: (int(start_ms[each]), each), reverse=delta > 0):
+            rows = [row for row in state.rows(run) if int(pods.flavor[row]) == flavor]
+            for row in reversed(rows) if delta > 0 else rows:
+                borrowed = int(pods.borrowed_m[row])
+                change = min(delta, int(pods.cards_m[row]) - borrowed) if delta > 0 else -min(-delta, borrowed)
+                if change:
+                    delta -= change
+                    yield row, borrowed + change
+                if not delta:
+                    return
+
+    def _recharge(self, run: int, changed: dict[int, int]) -> None:
+        state, snapshot = self._state, self._state.snapshot
+        pods, running = snapshot.pods, snapshot.running
+        roles = snapshot.shapes[int(running.shape[run])].roles
+        split = tuple(
+            (roles[int(pods.role[row])].name, int(pods.rank[row]), changed.get(row, int(pods.borrowed_m[row])))
+            for row in state.rows(run)
+            if int(pods.flavor[row]) >= 0
+        )
+        loans = tuple(
+            self._reopen(run, flavor, changed) for flavor in sorted({int(pods.flavor[row]) for row in changed})
+        )
+        opened = tuple(loan for loan in loans if loan is not None)
+        self.recharges.append(Recharge(running.ids[run], running.runs[run], split, opened))
+
+    def _reopen(self, run: int, flavor: int, changed: dict[int, int]) -> LoanOpen | None:
+        """The run's loans of the flavor end, and one of the new amount is opened that keeps their earliest end."""
+        state, snapshot = self._state, self._state.snapshot
+        pods = snapshot.pods
+        rows = [row for row in state.rows(run) if int(pods.flavor[row]) == flavor]
+        amount = sum(changed.get(row, int(pods.borrowed_m[row])) for row in rows)
+        old = [loan for loan in snapshot.loans if loan.run == run and loan.flavor == flavor]
+        self.loans += [LoanChange(loan.id, None, "own-now" if not amount else "resplit") for loan in old]
+        self._lenders.give_back(old)
+        if not amount:
+            return None
+        queue = snapshot.queues[int(snapshot.running.queue[run])]
+        expires = min((loan.expires_ms for loan in old), default=0)
+        if expires <= state.now_ms:
+            expires = state.now_ms + queue.loan_period_ms
+        return self._lenders.open_loan(state.tree.tenant[queue.node], flavor, amount, expires)
