@@ -35,7 +35,7 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed(_("This token is not valid.")) from error
         return self._holder(digest)
 
-    def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - the framework's signature
+    def authenticate_header(self, request: Request) -> str:
         return f'{SCHEME} realm="berth"'
 
     def _holder(self, digest: str) -> tuple[User, ApiToken]:

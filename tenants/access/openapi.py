@@ -11,7 +11,7 @@ class BearerScheme(OpenApiAuthenticationExtension):
     target_class = TokenOrSession
     name = "token"
 
-    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:  # noqa: ARG002 - the framework's signature
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         return {
             "type": "http",
             "scheme": "bearer",

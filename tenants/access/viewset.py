@@ -9,6 +9,7 @@ from rest_framework.exceptions import MethodNotAllowed, NotAuthenticated
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import GenericViewSet
 
 from berth.common.errors import ForbiddenError, NotFoundError
@@ -17,6 +18,7 @@ from berth.common.queries import PAGING, refuse_unknown_query
 from tenants.access import openapi  # noqa: F401 - registers the scheme
 from tenants.access.idempotent import answer_once
 from tenants.access.limits import limit_headers, take
+from tenants.models import User
 from tenants.permissions import Action, can, require, scope_allows
 from tenants.scoping import tenant_of
 
@@ -54,23 +56,48 @@ class BerthViewSet(GenericViewSet[Any]):
     list_actions: ClassVar[frozenset[str]] = frozenset()
     lookup_value_regex = "[^/]+"
 
+    @property
+    def user(self) -> User:
+        """Who is asking; `check_permissions` has seen to it that it is someone."""
+        return cast(User, self.request.user)
+
     # --- rows ---
 
     def rows(self) -> QuerySet[Any]:
         """All rows of the endpoint, before the scope. Override for select_related and for rows made by a selector."""
-        return cast(Any, self).queryset.all()  # type: ignore[no-any-return]
+        return cast(Any, self).queryset.all()
 
     def get_queryset(self) -> QuerySet[Any]:
-        return cast("QuerySet[Any]", self.rows().visible_to(self.request.user))  # type: ignore[attr-defined]
+        return cast("QuerySet[Any]", self.rows().visible_to(self.user))  # type: ignore[attr-defined]
 
     def get_object(self) -> Any:
-        """The visible row that the address names; NotFoundError else, ForbiddenError where the role there is too low."""
-        lookup = {self.lookup_field: self.kwargs[self.lookup_url_kwarg or self.lookup_field]}
-        found = self.get_queryset().filter(**lookup).first()
-        if found is None:
+        """The row that the address names, as `found`."""
+        return self.found(
+            self.get_queryset(), **{self.lookup_field: self.kwargs[self.lookup_url_kwarg or self.lookup_field]}
+        )
+
+    def found(self, rows: QuerySet[Any], **lookup: Any) -> Any:
+        """The one of `rows` (visible ones already): NotFoundError where there is none, and only then ForbiddenError where the
+        role in its tenant is too low for this request."""
+        row = rows.filter(**lookup).first()
+        if row is None:
             raise NotFoundError
-        require(self.request.user, self.declared(), tenant_of(found))
-        return found
+        require(self.user, self.declared(), tenant_of(row))
+        return row
+
+    # --- bodies and answers ---
+
+    def body(self, serializer: type[BaseSerializer[Any]], *, partial: bool = False) -> dict[str, Any]:
+        """The checked body, amounts in the units used inside; ValidationError with every wrong field."""
+        checked = serializer(data=self.request.data, partial=partial)
+        checked.is_valid(raise_exception=True)
+        return dict(checked.validated_data)
+
+    def pages(self, rows: QuerySet[Any] | None = None) -> Response:
+        """One page of `rows` (default: the visible ones that match the filters) by `serializer_class`."""
+        queryset = self.filter_queryset(self.get_queryset()) if rows is None else rows
+        page = self.paginate_queryset(queryset)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     # --- access ---
 

@@ -39,7 +39,7 @@ class MeViewSet(BerthViewSet):
 
     @extend_schema(operation_id="me", responses=MeSerializer)
     def list(self, request: Request) -> Response:
-        user: Any = request.user
+        user = self.user
         granted = getattr(user, "token_scopes", None)
         scopes = [scope.value for scope in full_scopes(user)] if granted is None else sorted(granted)
         return Response(

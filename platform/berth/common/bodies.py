@@ -145,7 +145,7 @@ class _AmountSchema(OpenApiSerializerFieldExtension):
     target_class = AmountField
     match_subclasses = True
 
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> dict[str, Any]:  # noqa: ARG002
+    def map_serializer_field(self, auto_schema: Any, direction: str) -> dict[str, Any]:
         kind = "integer" if isinstance(self.target, WholeField) else "number"
         schema: dict[str, Any] = {"type": kind}
         if direction == "request":

@@ -33,7 +33,7 @@ class CursorPages(CursorPagination):
             raise QueryParamError({"limit": _("Give a whole number from 1 to %(most)s.") % {"most": MAX_LIMIT}})
         return int(raw)
 
-    def get_ordering(self, request: Request, queryset: QuerySet[Any], view: APIView) -> tuple[str, ...]:  # noqa: ARG002 - the framework's signature
+    def get_ordering(self, request: Request, queryset: QuerySet[Any], view: APIView) -> tuple[str, ...]:
         fields: dict[str, str] = getattr(view, "ordering_fields", {})
         asked = request.query_params.get(ORDERING)
         terms = asked.split(",") if asked is not None else list(getattr(view, "ordering", ()))

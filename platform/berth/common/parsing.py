@@ -21,8 +21,8 @@ class StrictJSONParser(BaseParser):
     def parse(
         self,
         stream: Any,
-        media_type: str | None = None,  # noqa: ARG002 - the framework's signature
-        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 - the framework's signature
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         raw: bytes = stream.read(MAX_BODY_BYTES + 1)
         if len(raw) > MAX_BODY_BYTES:

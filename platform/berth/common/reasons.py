@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -235,7 +236,11 @@ SUGGESTIONS: Final[Mapping[str, str | Promise]] = {
 
 def wait_message(wait: WaitFacts) -> str:
     """Why a job waits, in the active language: what is so with numbers, then the step."""
-    reason = WAITS[wait.code]
+    return f"{wait_sentence(wait)} {wait_step(wait)}"
+
+
+def wait_sentence(wait: WaitFacts) -> str:
+    """What is so, with resource and number."""
     until = _instant(wait.reserved_start_ms) or wait.detail or str(_("later"))
     places = {
         "need": amounts_text(wait.need) or str(_("what it asks for")),
@@ -244,8 +249,14 @@ def wait_message(wait: WaitFacts) -> str:
         "detail": wait.detail,
         "until": until,
     }
-    step = suggestion_message(wait.suggestion, wait.hint) if wait.suggestion in SUGGESTIONS else str(reason.step)
-    return " ".join(f"{str(reason.text) % places} {step}".split())
+    return " ".join((str(WAITS[wait.code].text) % places).split())
+
+
+def wait_step(wait: WaitFacts) -> str:
+    """What to do about it, or that nothing is to be done."""
+    if wait.suggestion in SUGGESTIONS:
+        return suggestion_message(wait.suggestion, wait.hint)
+    return str(WAITS[wait.code].step)
 
 
 def preempt_message(code: str, *, held: Amounts) -> str:
@@ -298,7 +309,12 @@ def _amount(key: str, value: int) -> str:
 
 
 def _instant(at_ms: int | None) -> str:
-    return "" if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    """In the zone of whoever reads: pages activate their reader's, everything else is UTC and says so."""
+    if at_ms is None:
+        return ""
+    zone = timezone.get_current_timezone()
+    at = datetime.fromtimestamp(at_ms / 1000, UTC).astimezone(zone)
+    return at.strftime("%Y-%m-%d %H:%M UTC" if str(zone) == "UTC" else "%Y-%m-%d %H:%M")
 
 
 def _with_held(reason: Reason, held: Amounts) -> str:
