@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("pghistory", "0007_auto_20250421_0444"),
-        ("scheduling", "0004_simulated_cluster"),
+        ("scheduling", "0005_image_rules"),
         ("tenants", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
@@ -1333,8 +1333,8 @@ class Migration(migrations.Migration):
             trigger=pgtrigger.compiler.Trigger(
                 name="line_final_insert",
                 sql=pgtrigger.compiler.UpsertTriggerSql(
-                    func="\n    IF EXISTS (SELECT 1 FROM added JOIN billing_statement statement ON statement.id = added.statement_id\n                WHERE statement.state = 'issued' OR statement.superseded_at IS NOT NULL) THEN\n        RAISE EXCEPTION 'the lines of an issued or superseded statement cannot change' USING ERRCODE = 'check_violation';\n    END IF;\n    RETURN NULL;\n",
-                    hash="cde9fd19ac5dfe8b721cf0647d81816b0d85b181",
+                    func="\n    IF EXISTS (SELECT 1 FROM (SELECT statement_id FROM added) line JOIN billing_statement statement ON statement.id = line.statement_id\n                WHERE statement.state = 'issued' OR statement.superseded_at IS NOT NULL) THEN\n        RAISE EXCEPTION 'the lines of an issued or superseded statement cannot change' USING ERRCODE = 'check_violation';\n    END IF;\n    RETURN NULL;\n",
+                    hash="1d691b811366d90f5b65af0bb069111c371063d0",
                     level="STATEMENT",
                     operation="INSERT",
                     pgid="pgtrigger_line_final_insert_e92c0",
@@ -1349,8 +1349,8 @@ class Migration(migrations.Migration):
             trigger=pgtrigger.compiler.Trigger(
                 name="line_final_update",
                 sql=pgtrigger.compiler.UpsertTriggerSql(
-                    func="\n    IF EXISTS (SELECT 1 FROM before JOIN billing_statement statement ON statement.id = before.statement_id\n                WHERE statement.state = 'issued' OR statement.superseded_at IS NOT NULL) THEN\n        RAISE EXCEPTION 'the lines of an issued or superseded statement cannot change' USING ERRCODE = 'check_violation';\n    END IF;\n    RETURN NULL;\n",
-                    hash="ed5d6786bae70b3d78aee34668c381df550aea27",
+                    func="\n    IF EXISTS (SELECT 1 FROM (SELECT statement_id FROM before UNION ALL SELECT statement_id FROM added) line JOIN billing_statement statement ON statement.id = line.statement_id\n                WHERE statement.state = 'issued' OR statement.superseded_at IS NOT NULL) THEN\n        RAISE EXCEPTION 'the lines of an issued or superseded statement cannot change' USING ERRCODE = 'check_violation';\n    END IF;\n    RETURN NULL;\n",
+                    hash="c5378f47574b2d288c998bfc15957f5952b6106a",
                     level="STATEMENT",
                     operation="UPDATE",
                     pgid="pgtrigger_line_final_update_b7fa6",
@@ -1365,8 +1365,8 @@ class Migration(migrations.Migration):
             trigger=pgtrigger.compiler.Trigger(
                 name="line_final_delete",
                 sql=pgtrigger.compiler.UpsertTriggerSql(
-                    func="\n    IF EXISTS (SELECT 1 FROM before JOIN billing_statement statement ON statement.id = before.statement_id\n                WHERE statement.state = 'issued' OR statement.superseded_at IS NOT NULL) THEN\n        RAISE EXCEPTION 'the lines of an issued or superseded statement cannot change' USING ERRCODE = 'check_violation';\n    END IF;\n    RETURN NULL;\n",
-                    hash="42cb09a89b311205f8c5827640ab1810d17f3839",
+                    func="\n    IF EXISTS (SELECT 1 FROM (SELECT statement_id FROM before) line JOIN billing_statement statement ON statement.id = line.statement_id\n                WHERE statement.state = 'issued' OR statement.superseded_at IS NOT NULL) THEN\n        RAISE EXCEPTION 'the lines of an issued or superseded statement cannot change' USING ERRCODE = 'check_violation';\n    END IF;\n    RETURN NULL;\n",
+                    hash="6edd23c5b31f2ea397ba089036970fba1755c5aa",
                     level="STATEMENT",
                     operation="DELETE",
                     pgid="pgtrigger_line_final_delete_f83ab",

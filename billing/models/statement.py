@@ -12,8 +12,10 @@ from billing.models.price import MeterChoices, Rate
 from tenants.models import Flavor, Project, Queue, Tenant, User
 from tenants.scoping import scoped
 
+_BEFORE = "SELECT statement_id FROM before"
+_ADDED = "SELECT statement_id FROM added"
 FINAL = """
-    IF EXISTS (SELECT 1 FROM {rows} JOIN billing_statement statement ON statement.id = {rows}.statement_id
+    IF EXISTS (SELECT 1 FROM ({rows}) line JOIN billing_statement statement ON statement.id = line.statement_id
                 WHERE statement.state = 'issued' OR statement.superseded_at IS NOT NULL) THEN
         RAISE EXCEPTION 'the lines of an issued or superseded statement cannot change' USING ERRCODE = 'check_violation';
     END IF;
@@ -153,9 +155,14 @@ class StatementLine(models.Model):
                 func=FINAL.format(rows=rows),
             )
             for name, operation, referencing, rows in (
-                ("insert", pgtrigger.Insert, pgtrigger.Referencing(new="added"), "added"),
-                ("update", pgtrigger.Update, pgtrigger.Referencing(old="before", new="added"), "before"),
-                ("delete", pgtrigger.Delete, pgtrigger.Referencing(old="before"), "before"),
+                ("insert", pgtrigger.Insert, pgtrigger.Referencing(new="added"), _ADDED),
+                (
+                    "update",
+                    pgtrigger.Update,
+                    pgtrigger.Referencing(old="before", new="added"),
+                    f"{_BEFORE} UNION ALL {_ADDED}",
+                ),
+                ("delete", pgtrigger.Delete, pgtrigger.Referencing(old="before"), _BEFORE),
             )
         ]
 
