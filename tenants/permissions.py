@@ -211,6 +211,17 @@ SCOPE_ACTIONS: Final[dict[Scope, frozenset[Action]]] = {
     Scope.ADMIN: frozenset(Action),
 }
 
+_NARROWER: Final[dict[Scope, frozenset[Action]]] = {
+    Scope.JOBS_READ: _ANY_TOKEN,
+    Scope.JOBS_WRITE: _JOBS_READ,
+    Scope.USAGE_READ: _ANY_TOKEN,
+    Scope.BILLING_READ: _USAGE_READ,
+    Scope.BILLING_WRITE: _BILLING_READ,
+    Scope.QUOTA_READ: _ANY_TOKEN,
+    Scope.QUOTA_WRITE: _QUOTA_READ,
+}
+"""What the next narrower scope opens already."""
+
 _MEMBERSHIP_ROLES: Final = {
     Membership.Role.MEMBER.value: Role.TENANT_MEMBER,
     Membership.Role.ADMIN.value: Role.TENANT_ADMIN,
@@ -279,4 +290,6 @@ def _actions_of(scopes: frozenset[str]) -> frozenset[Action]:
 def full_scopes(user: Any) -> tuple[Scope, ...]:
     """The scopes that open something to this user, in the order of the closed list: what a token of theirs can usefully have."""
     actions = frozenset().union(*(ROLE_ACTIONS[role] for role in roles_of(user)))
-    return tuple(scope for scope in Scope if scope is Scope.ADMIN or (SCOPE_ACTIONS[scope] - _ANY_TOKEN) & actions)
+    return tuple(
+        scope for scope in Scope if scope is Scope.ADMIN or (SCOPE_ACTIONS[scope] - _NARROWER[scope]) & actions
+    )

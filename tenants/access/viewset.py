@@ -1,6 +1,6 @@
 """The base of every API view: identity, declared actions, row scope before any handler, idempotent creation, limits on each answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ClassVar, cast
 
@@ -93,10 +93,15 @@ class BerthViewSet(GenericViewSet[Any]):
         checked.is_valid(raise_exception=True)
         return dict(checked.validated_data)
 
-    def pages(self, rows: QuerySet[Any] | None = None) -> Response:
-        """One page of `rows` (default: the visible ones that match the filters) by `serializer_class`."""
+    def pages(
+        self, rows: QuerySet[Any] | None = None, *, with_rows: Callable[[list[Any]], Sequence[Any]] = list
+    ) -> Response:
+        """One page of `rows` (default: the visible ones that match the filters) by `serializer_class`.
+
+        `with_rows` turns the page's rows into what the serializer shows, with what else it needs in a constant number of queries.
+        """
         queryset = self.filter_queryset(self.get_queryset()) if rows is None else rows
-        page = self.paginate_queryset(queryset)
+        page = with_rows(list(self.paginate_queryset(queryset) or []))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     # --- access ---

@@ -1,0 +1,101 @@
+"""What pools and flavors have, and how much of it is free now, from the rows of nodes, cards and open leases."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from django.db.models import Count, F, Q, Sum
+
+from berth.common.units import MILLI, UNITS_PER_CARD
+from scheduling.models import Card, Lease, Node, NodeDomain
+from tenants.models import Flavor, Pool
+
+READY = Q(state=Node.State.READY, cordoned=False)
+ON_READY = Q(node__state=Node.State.READY, node__cordoned=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """`capacity` is of machines that are not lost, `free` what a new pod could take: ready, not cordoned, in service, not held."""
+
+    capacity: int = 0
+    free: int = 0
+
+
+@dataclass(slots=True)
+class PoolSupply:
+    """Milli-cards by flavor name, millicores, MiB; topology levels from wide to narrow."""
+
+    cards: dict[str, Supply] = field(default_factory=dict)
+    cpu: Supply = field(default_factory=Supply)
+    memory: Supply = field(default_factory=Supply)
+    nodes: int = 0
+    nodes_ready: int = 0
+    levels: list[str] = field(default_factory=list)
+
+
+def flavor_supply(flavors: Iterable[Flavor]) -> dict[int, Supply]:
+    """Flavor id → milli-cards. Two queries, whatever the number of flavors."""
+    ids = [flavor.pk for flavor in flavors]
+    working = Q(health=Card.Health.OK)
+    cards = (
+        Card.objects.filter(flavor_id__in=ids)
+        .exclude(node__state=Node.State.LOST)
+        .values("flavor_id")
+        .order_by("flavor_id")
+        .annotate(all=Count("pk", filter=working), usable=Count("pk", filter=working & ON_READY))
+    )
+    held = dict(
+        Lease.objects.filter(ON_READY, closed_at__isnull=True, card__flavor_id__in=ids, card__health=Card.Health.OK)
+        .values("card__flavor_id")
+        .order_by("card__flavor_id")
+        .annotate(units=Sum("quantity"))
+        .values_list("card__flavor_id", "units")
+    )
+    return {
+        row["flavor_id"]: Supply(
+            row["all"] * MILLI,
+            max(0, row["usable"] * MILLI - -(-held.get(row["flavor_id"], 0) * MILLI // UNITS_PER_CARD)),
+        )
+        for row in cards
+    }
+
+
+def pool_supply(pools: Iterable[Pool]) -> dict[int, PoolSupply]:
+    """Pool id → what it has. Six queries, whatever the number of pools."""
+    ids = [pool.pk for pool in pools]
+    found = {pk: PoolSupply() for pk in ids}
+    flavors = list(Flavor.objects.filter(pool_id__in=ids).order_by("name"))
+    by_flavor = flavor_supply(flavors)
+    for flavor in flavors:
+        found[flavor.pool_id].cards[flavor.name] = by_flavor.get(flavor.pk, Supply())
+    present = ~Q(state=Node.State.LOST)
+    nodes = (
+        Node.objects.filter(pool_id__in=ids)
+        .values("pool_id")
+        .order_by("pool_id")
+        .annotate(
+            count=Count("pk"),
+            ready=Count("pk", filter=READY),
+            cpu=Sum("cpu_m", filter=present, default=0),
+            memory=Sum("memory_mib", filter=present, default=0),
+            cpu_ready=Sum("cpu_m", filter=READY, default=0),
+            memory_ready=Sum("memory_mib", filter=READY, default=0),
+        )
+    )
+    held = {
+        row["node__pool_id"]: row
+        for row in Lease.objects.filter(ON_READY, closed_at__isnull=True, node__pool_id__in=ids)
+        .values("node__pool_id")
+        .order_by("node__pool_id")
+        .annotate(cpu=Sum("cpu_m"), memory=Sum("memory_mib"))
+    }
+    for row in nodes:
+        pool, taken = found[row["pool_id"]], held.get(row["pool_id"], {"cpu": 0, "memory": 0})
+        pool.nodes, pool.nodes_ready = row["count"], row["ready"]
+        pool.cpu = Supply(row["cpu"], max(0, row["cpu_ready"] - taken["cpu"]))
+        pool.memory = Supply(row["memory"], max(0, row["memory_ready"] - taken["memory"]))
+    levels = NodeDomain.objects.filter(node__pool_id__in=ids).values_list("node__pool_id", "level", "rank").distinct()
+    for pool_id, level, _rank in levels.order_by("node__pool_id", F("rank").asc(), "level"):
+        if level not in found[pool_id].levels:
+            found[pool_id].levels.append(level)
+    return found
