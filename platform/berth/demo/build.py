@@ -1,5 +1,6 @@
 """Turns an organisation into rows: cluster, pools, flavors, nodes, cohorts, tenants, queues and quota lines."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from berth.common import units
@@ -22,19 +23,32 @@ LEVELS = ("zone", "rack")
 
 def build_organisation(organisation: Organisation, *, since: datetime) -> None:
     """Create everything of `organisation` as it has been since `since`. Call inside a transaction, on an empty database."""
-    cluster = Cluster.objects.create(name=CLUSTER, kind="simulated", region="demo")
     cohorts = {name: Cohort.objects.create(name=name) for name in organisation.cohorts}
     tenants = {spec.slug: _tenant(spec, cohorts, since) for spec in organisation.tenants}
-    pools = {name: Pool.objects.create(name=name, cluster=cluster) for name in organisation.pools}
-    for name, owner in organisation.partitions:
-        pools[name] = Pool.objects.create(name=name, cluster=cluster, sharing="partition", tenant=tenants[owner])
-    flavors = {spec.name: _flavor(spec.name, organisation, pools) for spec in organisation.flavors}
-    for node_spec in organisation.nodes:
-        _nodes(node_spec, cluster, flavors[node_spec.flavor], since)
-    _record_capacity(pools, since)
+    pools, flavors = build_supply(organisation, since=since, owners=tenants)
     for tenant_spec in organisation.tenants:
         for queue_spec in tenant_spec.queues:
             _queue(queue_spec, tenants[tenant_spec.slug], pools, flavors, since)
+
+
+def build_supply(
+    organisation: Organisation, *, since: datetime, owners: Mapping[str, Tenant] | None = None
+) -> tuple[dict[str, Pool], dict[str, Flavor]]:
+    """The cluster, pools, flavors and nodes alone. Partitions without their owner are left out."""
+    owners = owners or {}
+    cluster = Cluster.objects.create(name=CLUSTER, kind="simulated", region="demo")
+    pools = {name: Pool.objects.create(name=name, cluster=cluster) for name in organisation.pools}
+    for name, owner in organisation.partitions:
+        if owner in owners:
+            pools[name] = Pool.objects.create(name=name, cluster=cluster, sharing="partition", tenant=owners[owner])
+    flavors = {
+        spec.name: _flavor(spec.name, organisation, pools) for spec in organisation.flavors if spec.pool in pools
+    }
+    for node_spec in organisation.nodes:
+        if node_spec.flavor in flavors:
+            _nodes(node_spec, cluster, flavors[node_spec.flavor], since)
+    _record_capacity(pools, since)
+    return pools, flavors
 
 
 def _tenant(spec: TenantSpec, cohorts: dict[str, Cohort], since: datetime) -> Tenant:

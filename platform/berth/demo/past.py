@@ -1,8 +1,9 @@
 """The demo's past, made by running the real engine over its workload on the virtual clock: no row of it is invented."""
 
+import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import yaml
@@ -55,7 +56,7 @@ class PastJob:
         return max(1, self.ask.duration_s - self.progress_ms // 1000)
 
 
-class _PastIsOver(Exception):
+class _PastIsOverError(Exception):
     """The replay has reached the present."""
 
 
@@ -69,7 +70,7 @@ class _Recorder:
 
     def decide(self, snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
         if now_ms > self.until_ms:
-            raise _PastIsOver
+            raise _PastIsOverError
         self._close_ended(now_ms)
         plan = run_cycle(snapshot, policy, now_ms)
         self._record(plan, now_ms)
@@ -125,17 +126,13 @@ def live_through(organisation: Organisation, asks: list[Ask], *, since: datetime
     trace = parse_jobs(_jobs_text(names, asks, since), "demo.csv", cluster)
     recorder = _Recorder(jobs, _ms(until - since))
     policy = _policy()
-    try:
+    with contextlib.suppress(_PastIsOverError):
         replay(cluster, trace, policy, Tools(decide=recorder.decide, stopwatch=time.perf_counter_ns))
-    except _PastIsOver:
-        pass
     recorder.finish()
     return list(jobs.values())
 
 
 def _policy() -> Policy:
-    from dataclasses import replace
-
     return replace(PRESETS["default"], stop_ms=STOP_MS)
 
 

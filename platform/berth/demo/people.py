@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tenants.models import ApiToken, Membership, PlatformRole, Tenant, User
-from tenants.permissions import scopes_of
+from tenants.permissions import full_scopes
 
 PASSWORD_BYTES = 9
 
@@ -47,14 +47,31 @@ def _platform(username: str, role: PlatformRole.Role) -> SignIn:
     user, password = _user(username)
     User.objects.filter(pk=user.pk).update(is_staff=True)
     PlatformRole.objects.create(user=user, role=role)
-    return SignIn(username, password, role.value, None, _token(user, role.value))
+    return SignIn(username, password, role.value, None, _token(user))
 
 
 def _member(tenant: Tenant, role: Membership.Role, since: datetime) -> SignIn:
     user, password = _user(f"{tenant.slug}-{role.value}")
     Membership.objects.create(tenant=tenant, user=user, role=role, valid_from=since)
     name = f"tenant-{role.value}"
-    return SignIn(user.username, password, name, tenant.slug, _token(user, name))
+    return SignIn(user.username, password, name, tenant.slug, _token(user))
+
+
+def renew_sign_ins() -> list[SignIn]:
+    """New passwords and tokens for the demo's people, whose old ones were lost with the file that held them."""
+    people = []
+    for user in User.objects.filter(kind=User.Kind.HUMAN).order_by("pk"):
+        roles = sorted(user.platform_role_names)
+        membership = user.memberships.select_related("tenant").order_by("pk").first()
+        if not roles and membership is None:
+            continue
+        password = secrets.token_urlsafe(PASSWORD_BYTES)
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        tenant = None if roles or membership is None else membership.tenant.slug
+        role = roles[0] if roles else f"tenant-{membership.role}"
+        people.append(SignIn(user.username, password, role, tenant, _token(user)))
+    return people
 
 
 def _user(username: str) -> tuple[User, str]:
@@ -63,6 +80,6 @@ def _user(username: str) -> tuple[User, str]:
     return user, password
 
 
-def _token(user: User, role: str) -> str:
-    _, token = ApiToken.objects.create(user=user, name="demo", scopes=sorted(scopes_of(role)))
+def _token(user: User) -> str:
+    _, token = ApiToken.objects.create(user=user, name="demo", scopes=[str(scope) for scope in full_scopes(user)])
     return str(token)

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from berth.demo.organisation import BILLING_ZONE
@@ -103,7 +103,6 @@ def sample(habit: Habit, at: datetime, rng: random.Random, *, serial: int) -> As
     if rng.random() < habit.fail:
         outcome = rng.choice(("failed", "failed", "oom", "gpu-oom"))
         duration = max(60, int(duration * rng.uniform(0.02, 0.7)))
-    cpu = 16 * cards if cards else 32
     return Ask(
         at=at,
         tenant=habit.tenant,
@@ -112,8 +111,8 @@ def sample(habit: Habit, at: datetime, rng: random.Random, *, serial: int) -> As
         name=f"{rng.choice(habit.names)}-{at.astimezone(ZONE):%m%d}-{serial:04d}",
         pods=pods,
         cards=cards,
-        cpu=cpu if cards else 48,
-        memory_gib=128 * cards if cards else 192,
+        cpu=8 * cards or 32,
+        memory_gib=96 * cards or 128,
         duration_s=duration,
         max_runtime_s=declared,
         outcome=outcome,
@@ -130,3 +129,42 @@ def _draw(rng: random.Random, mean: float) -> int:
         count += 1
         product *= rng.random()
     return count
+
+
+def asks_of_today(now: datetime) -> list[Ask]:
+    """What makes the opening worth a look: work that runs on past now, and jobs that wait, each for a reason of its own."""
+
+    def ask(
+        minutes: int, tenant: str, queue: str, tier: str, name: str, pods: int, cards: int, hours: float, **more: Any
+    ) -> Ask:
+        return Ask(
+            at=(now - timedelta(minutes=minutes)).replace(microsecond=0),
+            tenant=tenant,
+            queue=queue,
+            tier=tier,
+            name=name,
+            pods=pods,
+            cards=cards,
+            cpu=8 * cards or 32,
+            memory_gib=96 * cards or 128,
+            duration_s=int(hours * 3600),
+            max_runtime_s=more.pop("limit", int(hours * 5400)),
+            outcome=more.pop("outcome", "succeeded"),
+            flavor=more.pop("flavor", "a100-80g" if cards else ""),
+            **more,
+        )
+
+    return [
+        ask(190, "algo-a", "prod", "production", "llm-pretrain-70b", 12, 8, 40, rack=False),
+        ask(170, "algo-b", "dev", "development", "sft-qwen-72b-r3", 4, 8, 18),
+        ask(160, "algo-b", "dev", "development", "align-chat-v2", 2, 8, 14),
+        ask(150, "algo-b", "dev", "development", "distill-8b-long", 1, 8, 30, limit=None),
+        ask(140, "ext-d", "prod", "production", "customer-finetune-04", 1, 8, 20, flavor="a100-80g@ext-d"),
+        ask(120, "data-c", "batch", "batch", "embed-shards-11", 1, 4, 9),
+        ask(110, "data-c", "batch", "batch", "dedup-corpus-cc", 1, 0, 12),
+        ask(95, "algo-b", "dev", "development", "rm-train-h800", 1, 8, 16, flavor="h800-80g"),
+        ask(60, "algo-a", "prod", "production", "moe-ablation-8x", 8, 8, 12),
+        ask(45, "algo-b", "dev", "development", "dpo-mix-0412", 10, 8, 8),
+        ask(30, "ext-d", "prod", "production", "customer-eval-05", 2, 8, 6, flavor="a100-80g@ext-d"),
+        ask(20, "algo-b", "dev", "development", "vlm-align-h800", 2, 8, 9, flavor="h800-80g"),
+    ]
