@@ -1,5 +1,5 @@
 """Django admin of tenants, quota and supply: for platform admins (edit) and finance (read)."""
 
-from tenants.admin import people, supply, tenant, trail
+from tenants.admin import people, quota, supply, tenant, trail
 
-__all__ = ["people", "supply", "tenant", "trail"]
+__all__ = ["people", "quota", "supply", "tenant", "trail"]
