@@ -1,12 +1,20 @@
-"""The runs that might be asked to leave, by tenant, in the order in which one tenant would give them up (SCH-17)."""
+"""The runs that might be asked to leave, by tenant, in the order in which each tenant would give them up (SCH-17).
 
+Tenants that hold more than their quota stand in one list, the first to be taken from in front. The list is kept from claim to
+claim; only tenants whose use changed are looked at again.
+"""
+
+from bisect import bisect_left, insort
 from dataclasses import dataclass
 
-from scheduling.engine.asks import Option
+from scheduling.engine.share import over_quota
 from scheduling.engine.state import State
 from scheduling.engine.tiers import grace_ms
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import PreemptReason, Tier
+
+Rank = tuple[bool, int, tuple[int, ...]]
+"""(loan not expired, -rank of the over-quota share, key of the tenant's next candidate): smaller is taken from first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +27,8 @@ class Candidate:
     tier: int
     expired: bool
     key: tuple[int, ...]
-    nodes: frozenset[int]
+    flavors: frozenset[int]
+    pools: frozenset[int]
 
 
 class CandidateBook:
@@ -28,61 +37,83 @@ class CandidateBook:
     def __init__(self, state: State) -> None:
         self._state = state
         self._lines: dict[int, list[Candidate]] | None = None
-
-    @property
-    def tenants(self) -> list[int]:
-        return sorted(self._all())
+        self._ranked: list[tuple[Rank, int]] = []
+        self._rank_of: dict[int, Rank] = {}
+        self.hopeless: set[tuple[int, ...]] = set()
+        """Shapes that do not fit even when every borrower that may be taken from has gone."""
 
     def of_tenant(self, tenant: int) -> list[Candidate]:
-        """Those still running, whoever left in this cycle taken out; no second notice to anyone."""
-        return [candidate for candidate in self._all()[tenant] if self._state.leaving_ms[candidate.run] >= NEVER]
+        """Whoever of the tenant still runs and may be asked, in its order; no second notice to anyone."""
+        self._refresh()
+        return self._all().get(tenant, [])
+
+    def borrowers(self) -> list[tuple[Rank, int]]:
+        """Tenants above their quota of something, the first to be taken from in front."""
+        self._refresh()
+        return self._ranked
+
+    def share_rank(self, tenant: int) -> int:
+        return over_quota(self._state.quota_after, tenant).rank
+
+    def _refresh(self) -> None:
+        lines = self._all()
+        for tenant in sorted(self._state.touched):
+            line = lines.get(tenant)
+            if line:
+                lines[tenant] = [candidate for candidate in line if self._state.leaving_ms[candidate.run] >= NEVER]
+                self._place(tenant)
+        self._state.touched.clear()
+
+    def _place(self, tenant: int) -> None:
+        """Move a tenant to where it belongs among the borrowers, or out of them."""
+        old = self._rank_of.pop(tenant, None)
+        if old is not None:
+            del self._ranked[bisect_left(self._ranked, (old, tenant))]
+        line, share = self._all()[tenant], self.share_rank(tenant)
+        if line and share:
+            rank = self._rank_of[tenant] = (not line[0].expired, -share, line[0].key)
+            insort(self._ranked, (rank, tenant))
 
     def _all(self) -> dict[int, list[Candidate]]:
         if self._lines is None:
-            self._lines = {}
-            running = self._state.snapshot.running
-            for run in range(len(running)):
-                if (
-                    running.queue[run] >= 0
-                    and running.tier[run] != Tier.PRODUCTION
-                    and self._state.leaving_ms[run] >= NEVER
-                ):
+            runs, lines = self._state.runs, dict[int, list[Candidate]]()
+            for run in range(len(runs)):
+                if runs.leaf[run] >= 0 and runs.tier[run] != Tier.PRODUCTION and self._state.leaving_ms[run] >= NEVER:
                     candidate = self._candidate(run)
-                    self._lines.setdefault(candidate.tenant, []).append(candidate)
-            for line in self._lines.values():
+                    lines.setdefault(candidate.tenant, []).append(candidate)
+            for line in lines.values():
                 line.sort(key=lambda candidate: (not candidate.expired, candidate.key))
+            self._lines = lines
+            self._state.touched.clear()
+            for tenant in sorted(lines):
+                self._place(tenant)
         return self._lines
 
     def _candidate(self, run: int) -> Candidate:
-        state, running = self._state, self._state.snapshot.running
-        leaf, tier = state.leaf(run), int(running.tier[run])
+        state, running, runs = self._state, self._state.snapshot.running, self._state.runs
+        rows = runs.rows(run)
         return Candidate(
-            run=run, tenant=state.tree.tenant[leaf], leaf=leaf, tier=tier,
+            run=run,
+            tenant=state.tree.tenant[runs.leaf[run]],
+            leaf=runs.leaf[run],
+            tier=runs.tier[run],
             expired=int(running.loan_expires_ms[run]) <= state.now_ms,
-            key=(tier, int(running.priority[run]), self.lost_card_ms(run), -int(running.start_ms[run]), run),
-            nodes=frozenset(int(state.snapshot.pods.node[row]) for row in state.rows(run)),
-        )  # fmt: skip
+            key=(runs.tier[run], int(running.priority[run]), self.lost_card_ms(run), -int(running.start_ms[run]), run),
+            flavors=frozenset(runs.flavor[row] for row in rows),
+            pools=frozenset(state.table.pool[runs.node[row]] for row in rows),
+        )
 
     def lost_card_ms(self, run: int) -> int:
         """Card time that an eviction throws away: since the last checkpoint, else since the start, plus the restart cost."""
         state, running = self._state, self._state.snapshot.running
         since = max(int(running.start_ms[run]), int(running.last_checkpoint_ms[run]))
-        cards_m = sum(int(state.snapshot.pods.cards_m[row]) for row in state.rows(run))
-        return max(0, state.now_ms - since + state.policy.restart_cost_ms) * cards_m // 1000
+        return max(0, state.now_ms - since + state.policy.restart_cost_ms) * state.runs.total_cards_m(run) // 1000
 
     def grace_ms(self, run: int) -> int:
-        return grace_ms(self._state.policy, int(self._state.snapshot.running.tier[run]))
+        return grace_ms(self._state.policy, self._state.runs.tier[run])
 
     def reason(self, candidate: Candidate) -> PreemptReason:
         """The first that applies, in the contract's order."""
         if candidate.tier == Tier.BATCH:
             return PreemptReason.YIELD
         return PreemptReason.LOAN_EXPIRED if candidate.expired else PreemptReason.RECLAIM_NOMINAL
-
-    def is_useful(self, candidate: Candidate, option: Option, pool: int) -> bool:
-        """Whether the run holds anything the claim could use: a card of its flavors, or any amount of the pool where it asks none."""
-        flavors = {ask.flavor for ask in option.gang if ask.flavor >= 0}
-        state = self._state
-        if not flavors:
-            return any(state.table.pool[node] == pool for node in candidate.nodes)
-        return any(int(state.snapshot.pods.flavor[row]) in flavors for row in state.rows(candidate.run))

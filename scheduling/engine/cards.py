@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scheduling.engine.snapshot import Pods, Snapshot
+from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.units import CARD
 
 
@@ -47,16 +47,6 @@ def held_on_bad_cards(snapshot: Snapshot) -> dict[int, int]:
         if count:
             held[node] = held.get(node, 0) + count * CARD
     return held
-
-
-def first_rows(pods: Pods, runs: int) -> list[int]:
-    """Where each run's pods begin in the table, and one past the end: pods are sorted by run."""
-    counts = [0] * (runs + 1)
-    for run in pods.run.tolist():
-        counts[run + 1] += 1
-    for run in range(runs):
-        counts[run + 1] += counts[run]
-    return counts
 
 
 def _rows_by(keys: Sequence[int]) -> dict[int, list[int]]:

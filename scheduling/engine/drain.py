@@ -17,6 +17,6 @@ def drain(state: State) -> None:
         queue, tier = int(running.queue[run]), int(running.tier[run])
         if queue < 0 or tier == Tier.PRODUCTION or state.leaving_ms[run] < NEVER:
             continue
-        on_pool = any(state.table.pool[int(snapshot.pods.node[row])] in pools for row in state.rows(run))
+        on_pool = any(state.table.pool[int(snapshot.pods.node[row])] in pools for row in state.runs.rows(run))
         if queue in queues or on_pool:
             state.evict(Victim(run, None, PreemptReason.DRAIN), state.now_ms + grace_ms(state.policy, tier))

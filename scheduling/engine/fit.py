@@ -83,7 +83,7 @@ def pool_share_room(state: State, job_class: JobClass) -> int | None:
         return None
     table = state.table
     cards = sum(cards_m for node, cards_m in enumerate(table.cards_m) if table.pool[node] == job_class.pool)
-    held = sum(state.quota_after.total[0][job_class.leaf][: len(state.snapshot.flavors)])
+    held = sum(state.quota_after.row(job_class.leaf)[: len(state.snapshot.flavors)])
     return cards * share // 1_000_000 - held
 
 

@@ -32,9 +32,9 @@ class HolderBook:
         state = self._state
         key = self._key(column)
         held = [
-            (-state.quota.total[level][queue.node][column], place)
+            (-state.quota.at(queue.node, column, level), place)
             for place, queue in enumerate(state.snapshot.queues)
-            if counts(queue.node) and state.quota.total[level][queue.node][column] > 0
+            if counts(queue.node) and state.quota.at(queue.node, column, level) > 0
         ]
         queues = state.snapshot.queues
         return tuple(

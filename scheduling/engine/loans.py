@@ -56,7 +56,7 @@ class Lenders:
             if row.kind == "queue" or node == borrower or tree.path[node][-1] != root:
                 continue
             if row.kind == "tenant":
-                used = state.quota.used[0][node][flavor]
+                used = state.quota.at(node, flavor)
                 stored = tree.subtree[node][flavor] - tree.kept[node][flavor]
                 unused = min(stored, tree.subtree[node][flavor] - used)
             else:

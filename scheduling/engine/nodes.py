@@ -109,11 +109,9 @@ class NodeBook:
         self._by_cards: dict[int, list[int]] = {}
         self._by_cpu: dict[int, list[int]] = {}
         for node in table.by_rank:
-            if table.open[node]:
-                if table.flavor[node] >= 0:
-                    self._by_cards.setdefault(table.flavor[node], []).append(self._card_key(node))
-                self._by_cpu.setdefault(table.pool[node], []).append(self._cpu_key(node))
-        for keys in (*self._by_cards.values(), *self._by_cpu.values()):
+            if table.open[node] and table.flavor[node] >= 0:
+                self._by_cards.setdefault(table.flavor[node], []).append(self._card_key(node))
+        for keys in self._by_cards.values():
             keys.sort()
 
     def copy(self) -> "NodeBook":
@@ -135,16 +133,25 @@ class NodeBook:
         if not table.open[node]:
             self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
             return
-        by_cards = self._by_cards.get(table.flavor[node])
-        by_cpu = self._by_cpu[table.pool[node]]
-        old_card, old_cpu = self._card_key(node), self._cpu_key(node)
+        by_cards, by_cpu = self._by_cards.get(table.flavor[node]), self._by_cpu.get(table.pool[node])
+        old_card, old_cpu = self._card_key(node), self._cpu_key(node) if by_cpu is not None else 0
         self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
-        if by_cards is not None and old_card != self._card_key(node):
-            del by_cards[bisect_left(by_cards, old_card)]
-            insort(by_cards, self._card_key(node))
-        if old_cpu != self._cpu_key(node):
-            del by_cpu[bisect_left(by_cpu, old_cpu)]
-            insort(by_cpu, self._cpu_key(node))
+        if by_cards is not None:
+            _move(by_cards, old_card, self._card_key(node))
+        if by_cpu is not None:
+            _move(by_cpu, old_cpu, self._cpu_key(node))
+
+    def shift(self, node: int, held: Free, sign: int) -> None:
+        """Give back what a run holds of a node (sign -1: take it again)."""
+        self.put(
+            node,
+            (
+                self.cards[node] + sign * held[0],
+                self.cpu[node] + sign * held[1],
+                self.memory[node] + sign * held[2],
+                self.pods[node] + sign * held[3],
+            ),
+        )
 
     def add(self, node: int, ask: PodAsk, pods: int) -> None:
         """Give back `pods` pods of an ask (negative: take them)."""
@@ -175,10 +182,19 @@ class NodeBook:
             keys = self._by_cards.get(ask.flavor, [])
             yield keys, bisect_left(keys, ask.cards_m << RANK_BITS), len(keys)
             return
-        keys = self._by_cpu.get(pool, [])
+        keys = self._cpu_order(pool)
         middle = bisect_left(keys, IDLE_CARDS)
         yield keys, bisect_left(keys, ask.cpu_m << RANK_BITS), middle
         yield keys, bisect_left(keys, IDLE_CARDS | ask.cpu_m << RANK_BITS), len(keys)
+
+    def _cpu_order(self, pool: int) -> list[int]:
+        """Sorted when the first CPU-only job of the pool asks, and kept sorted from then on."""
+        keys = self._by_cpu.get(pool)
+        if keys is None:
+            table = self.table
+            own = (node for node in range(len(table)) if table.open[node] and table.pool[node] == pool)
+            keys = self._by_cpu[pool] = sorted(self._cpu_key(node) for node in own)
+        return keys
 
     def room(self, node: int, ask: PodAsk, limits: Limits = ()) -> int:
         """How many pods of the ask the node can take now."""
@@ -204,6 +220,12 @@ class NodeBook:
         if ask.memory_mib:
             room = min(room, memory // ask.memory_mib)
         return max(0, room)
+
+
+def _move(keys: list[int], old: int, new: int) -> None:
+    if old != new:
+        del keys[bisect_left(keys, old)]
+        insort(keys, new)
 
 
 def moved(free: Free, ask: PodAsk, pods: int) -> Free:

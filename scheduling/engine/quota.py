@@ -42,6 +42,7 @@ class QuotaTree:
         self.nominal = [[0] * columns for _ in nodes]
         self.subtree = [[0] * columns for _ in nodes]
         self.kept = [[0] * columns for _ in nodes]
+        self._potential: dict[tuple[int, int], int] = {}
         for column in range(columns):
             self._roll_up(column)
 
@@ -103,6 +104,12 @@ class QuotaTree:
 
     def potential(self, index: int, column: int) -> int:
         """What the node could use if everybody else were idle."""
+        known = self._potential.get((index, column))
+        if known is None:
+            known = self._potential[index, column] = self._work_out_potential(index, column)
+        return known
+
+    def _work_out_potential(self, index: int, column: int) -> int:
         if not self.limited[column]:
             return UNLIMITED
         parent = self.parent[index]
@@ -120,63 +127,74 @@ class QuotaTree:
 
 
 class QuotaUse:
-    """The moving half: use per level, tree node and column (`used[level][node][column]`). Copies answer "what if"."""
+    """The moving half: use per level, tree node and column. Copies answer "what if".
 
-    __slots__ = ("total", "tree", "used")
+    `used[level]` is flat, `used[level][node * columns + column]`, so that a copy is one list per level. A column that nothing
+    limits is counted at the queues only.
+    """
+
+    __slots__ = ("tree", "used")
 
     def __init__(self, tree: QuotaTree, leaves: Sequence[Sequence[Sequence[int]]] | None = None) -> None:
         """`leaves[level][node][column]` is what queues hold; use of their ancestors is rolled up from it."""
         self.tree = tree
-        size = range(len(tree.nodes))
-        self.used = [[[0] * tree.columns for _ in size] for _ in range(LEVELS)]
-        self.total = [[[0] * tree.columns for _ in size] for _ in range(LEVELS)]
+        self.used = [[0] * (len(tree.nodes) * tree.columns) for _ in range(LEVELS)]
         if leaves is not None:
-            self._roll_up(leaves)
+            for level in range(LEVELS):
+                self._roll_up(self.used[level], leaves[level])
 
-    def _roll_up(self, leaves: Sequence[Sequence[Sequence[int]]]) -> None:
-        tree = self.tree
-        for level in range(LEVELS):
-            used, total = self.used[level], self.total[level]
-            for index in tree.bottom_up:
-                parent = tree.parent[index]
-                for column in range(tree.columns):
-                    used[index][column] += leaves[level][index][column]
-                    total[index][column] += leaves[level][index][column]
-                    if parent >= 0:
-                        used[parent][column] += max(0, used[index][column] - tree.kept[index][column])
-                        total[parent][column] += total[index][column]
+    def _roll_up(self, used: list[int], leaves: Sequence[Sequence[int]]) -> None:
+        tree, columns = self.tree, self.tree.columns
+        for index in tree.bottom_up:
+            parent, base = tree.parent[index], index * columns
+            for column in range(columns):
+                used[base + column] += leaves[index][column]
+                if parent >= 0 and tree.limited[column]:
+                    used[parent * columns + column] += max(0, used[base + column] - tree.kept[index][column])
 
     def copy(self) -> "QuotaUse":
         twin = QuotaUse.__new__(QuotaUse)
         twin.tree = self.tree
-        twin.used = [[row[:] for row in level] for level in self.used]
-        twin.total = [[row[:] for row in level] for level in self.total]
+        twin.used = [level[:] for level in self.used]
         return twin
+
+    def at(self, index: int, column: int, level: int = EVERYBODY) -> int:
+        return self.used[level][index * self.tree.columns + column]
+
+    def row(self, index: int, level: int = EVERYBODY) -> list[int]:
+        """Use of one node over all columns; of a queue, what it holds."""
+        columns = self.tree.columns
+        return self.used[level][index * columns : (index + 1) * columns]
 
     def charge(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Add a job's use to its queue and to every ancestor that it reaches."""
-        tree = self.tree
+        tree, columns = self.tree, self.tree.columns
         for column, amount in amounts:
-            for level in range(tier + 1):
-                used, total = self.used[level], self.total[level]
+            path = tree.path[leaf] if tree.limited[column] else (leaf,)
+            for used in self.used[: tier + 1]:
                 flowing = amount
-                for index in tree.path[leaf]:
-                    total[index][column] += amount
-                    inside = max(0, tree.kept[index][column] - used[index][column])
-                    used[index][column] += flowing
-                    flowing = max(0, flowing - inside)
+                for index in path:
+                    place = index * columns + column
+                    inside = tree.kept[index][column] - used[place]
+                    used[place] += flowing
+                    if inside > 0:
+                        if flowing <= inside:
+                            break
+                        flowing -= inside
 
     def refund(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Take a job's use back: the exact inverse of `charge`."""
-        tree = self.tree
+        tree, columns = self.tree, self.tree.columns
         for column, amount in amounts:
-            for level in range(tier + 1):
-                used, total = self.used[level], self.total[level]
+            path = tree.path[leaf] if tree.limited[column] else (leaf,)
+            for used in self.used[: tier + 1]:
                 flowing = amount
-                for index in tree.path[leaf]:
-                    total[index][column] -= amount
-                    outside = max(0, used[index][column] - tree.kept[index][column])
-                    used[index][column] -= flowing
+                for index in path:
+                    place = index * columns + column
+                    outside = used[place] - tree.kept[index][column]
+                    used[place] -= flowing
+                    if outside <= 0:
+                        break
                     flowing = min(flowing, outside)
 
     def available(self, index: int, column: int, level: int = EVERYBODY) -> int:
@@ -184,7 +202,7 @@ class QuotaUse:
         tree = self.tree
         if not tree.limited[column]:
             return UNLIMITED
-        used = self.used[level][index][column]
+        used = self.used[level][index * tree.columns + column]
         parent = tree.parent[index]
         if parent < 0:
             return subtract(tree.subtree[index][column], used)
@@ -206,7 +224,7 @@ class QuotaUse:
         for index in tree.path[leaf]:
             if index == at:
                 break
-            amount -= min(amount, max(0, tree.kept[index][column] - self.used[level][index][column]))
+            amount -= min(amount, max(0, tree.kept[index][column] - self.at(index, column, level)))
         return amount
 
     def within(self, leaf: int, at: int, amounts: Iterable[Amount], level: int) -> bool:
@@ -215,7 +233,7 @@ class QuotaUse:
         for column, amount in amounts:
             if amount <= 0 or not tree.limited[column]:
                 continue
-            used = self.used[level][at][column] + self.arriving(leaf, at, column, amount, level)
+            used = self.at(at, column, level) + self.arriving(leaf, at, column, amount, level)
             if used > tree.subtree[at][column]:
                 return False
         return True
@@ -224,4 +242,4 @@ class QuotaUse:
         """How much the node holds above its own quota: what crosses its boundary, never below 0."""
         if not self.tree.limited[column]:
             return 0
-        return max(0, self.used[level][index][column] - self.tree.subtree[index][column])
+        return max(0, self.at(index, column, level) - self.tree.subtree[index][column])

@@ -149,7 +149,7 @@ def over_quota(use: QuotaUse, index: int, ask: Sequence[Amount] = (), leaf: int 
         for column in columns:
             if not tree.limited[column]:
                 continue
-            used = use.used[EVERYBODY][index][column]
+            used = use.at(index, column)
             if asked.get(column):
                 used += use.arriving(leaf, index, column, asked[column], EVERYBODY)
             above += max(0, used - tree.subtree[index][column])

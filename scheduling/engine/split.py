@@ -77,7 +77,7 @@ class Splitter:
         state, pods = self._state, self._state.snapshot.pods
         start_ms = state.snapshot.running.start_ms
         for run in sorted(runs, key=lambda each: (int(start_ms[each]), each), reverse=delta > 0):
-            rows = [row for row in state.rows(run) if int(pods.flavor[row]) == flavor]
+            rows = [row for row in state.runs.rows(run) if int(pods.flavor[row]) == flavor]
             for row in reversed(rows) if delta > 0 else rows:
                 borrowed = int(pods.borrowed_m[row])
                 change = min(delta, int(pods.cards_m[row]) - borrowed) if delta > 0 else -min(-delta, borrowed)
@@ -93,7 +93,7 @@ class Splitter:
         roles = snapshot.shapes[int(running.shape[run])].roles
         split = tuple(
             (roles[int(pods.role[row])].name, int(pods.rank[row]), changed.get(row, int(pods.borrowed_m[row])))
-            for row in state.rows(run)
+            for row in state.runs.rows(run)
             if int(pods.flavor[row]) >= 0
         )
         loans = tuple(
@@ -106,7 +106,7 @@ class Splitter:
         """The run's loans of the flavor end, and one of the new amount is opened that keeps their earliest end."""
         state, snapshot = self._state, self._state.snapshot
         pods = snapshot.pods
-        rows = [row for row in state.rows(run) if int(pods.flavor[row]) == flavor]
+        rows = [row for row in state.runs.rows(run) if int(pods.flavor[row]) == flavor]
         amount = sum(changed.get(row, int(pods.borrowed_m[row])) for row in rows)
         old = [loan for loan in snapshot.loans if loan.run == run and loan.flavor == flavor]
         self.loans += [LoanChange(loan.id, None, "own-now" if not amount else "resplit") for loan in old]

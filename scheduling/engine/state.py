@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scheduling.engine.asks import PodAsk, total_charge
-from scheduling.engine.cards import first_rows, held_on_bad_cards
+from scheduling.engine.cards import held_on_bad_cards
 from scheduling.engine.classes import JobClass
 from scheduling.engine.nodes import Free, NodeBook, NodeTable, moved
 from scheduling.engine.placement import Placed
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import LEVELS, Amount, QuotaTree, QuotaUse
+from scheduling.engine.runs import RunTable
 from scheduling.engine.share import DominantShares
 from scheduling.engine.snapshot import I64, Id, Snapshot
 from scheduling.engine.units import NEVER
@@ -80,12 +81,14 @@ class State:
     after: NodeBook
     quota: QuotaUse
     quota_after: QuotaUse
-    pods_of: list[int]
+    runs: RunTable
     leaving_ms: list[int]
     started: list[Started] = field(default_factory=list)
     kept: dict[int, Kept] = field(default_factory=dict)
     victims: list[Victim] = field(default_factory=list)
     heads: list[Head] = field(default_factory=list)
+    touched: set[int] = field(default_factory=set)
+    """Tenants whose use in the picture of after changed since somebody last looked."""
 
     def settle(self, node: int) -> None:
         """What may start on a node now: free, and not needed by anyone who waits for those who leave."""
@@ -93,41 +96,14 @@ class State:
         lowest = (min(free[0], after[0]), min(free[1], after[1]), min(free[2], after[2]), min(free[3], after[3]))
         self.usable.put(node, lowest)
 
-    def leaf(self, run: int) -> int:
-        """The tree node a run is charged to, -1 for foreign occupation."""
-        queue = int(self.snapshot.running.queue[run])
-        return self.snapshot.queues[queue].node if queue >= 0 else -1
-
-    def rows(self, run: int) -> range:
-        """Rows of `Snapshot.pods` of a run."""
-        return range(self.pods_of[run], self.pods_of[run + 1])
-
-    def held(self, run: int) -> tuple[Amount, ...]:
-        """What a run is charged, by column."""
-        pods, count = self.snapshot.pods, len(self.snapshot.flavors)
-        totals: dict[int, int] = {}
-        for row in self.rows(run):
-            flavor = int(pods.flavor[row])
-            if flavor >= 0:
-                totals[flavor] = totals.get(flavor, 0) + int(pods.cards_m[row])
-            for offset, value in enumerate((pods.cpu_m[row], pods.memory_mib[row], pods.vram_mib[row])):
-                totals[count + offset] = totals.get(count + offset, 0) + int(value)
-        return tuple((column, totals[column]) for column in sorted(totals) if totals[column])
-
-    def held_on(self, row: int) -> Free:
-        """What one pod holds of its node."""
-        pods = self.snapshot.pods
-        return int(pods.cards_m[row]), int(pods.cpu_m[row]), int(pods.memory_mib[row]), 1
-
     def vacate(self, run: int, book: NodeBook, use: QuotaUse, sign: int = 1) -> None:
         """Take a run out of one picture (sign -1: put it back)."""
-        for row in self.rows(run):
-            node = int(self.snapshot.pods.node[row])
-            book.put(node, _sum(book.free(node), self.held_on(row), sign))
-        leaf = self.leaf(run)
-        if leaf >= 0:
+        runs = self.runs
+        for node, held in runs.footprint(run):
+            book.shift(node, held, sign)
+        if runs.leaf[run] >= 0:
             change = use.refund if sign > 0 else use.charge
-            change(leaf, self.held(run), int(self.snapshot.running.tier[run]))
+            change(runs.leaf[run], runs.held(run), runs.tier[run])
 
     def start(self, started: Started) -> None:
         """Take note of a start and charge it."""
@@ -140,6 +116,7 @@ class State:
         self.quota.charge(leaf, amounts, tier)
         self.quota_after.charge(leaf, amounts, tier)
         self.shares.add(leaf, self.shares.vector(amounts))
+        self.touched.add(job_class.tenant)
         for ask, counts in placed:
             for node, pods in counts.items():
                 self.free.add(node, ask, -pods)
@@ -165,6 +142,7 @@ class State:
         leaf, tier = kept.job_class.leaf, kept.job_class.tier
         change = self.quota_after.charge if sign > 0 else self.quota_after.refund
         change(leaf, kept.amounts, tier)
+        self.touched.add(kept.job_class.tenant)
         self.shares.add(leaf, self.shares.vector(tuple((column, sign * amount) for column, amount in kept.amounts)))
         for ask, counts in kept.placed:
             for node, pods in counts.items():
@@ -174,18 +152,19 @@ class State:
     def evict(self, victim: Victim, leaves_ms: int) -> None:
         """Give notice: the run's cards and quota count as free in the picture of after."""
         self.vacate(victim.run, self.after, self.quota_after)
-        for row in self.rows(victim.run):
-            self.settle(int(self.snapshot.pods.node[row]))
+        for node, _ in self.runs.footprint(victim.run):
+            self.settle(node)
+        if self.runs.leaf[victim.run] >= 0:
+            self.touched.add(self.tree.tenant[self.runs.leaf[victim.run]])
         self.leaving_ms[victim.run] = leaves_ms
         self.victims.append(victim)
 
     def freed_ms(self, placed: Placed) -> int:
         """When the last of those who leave these nodes should be gone; now where nobody has to."""
         nodes = {node for _, counts in placed for node in counts}
-        node_of = self.snapshot.pods.node
         last = self.now_ms
         for run, leaves_ms in enumerate(self.leaving_ms):
-            if last < leaves_ms < NEVER and any(int(node_of[row]) in nodes for row in self.rows(run)):
+            if last < leaves_ms < NEVER and any(node in nodes for node, _ in self.runs.footprint(run)):
                 last = leaves_ms
         return last
 
@@ -195,10 +174,6 @@ class State:
     def limits(self, ends_ms: int) -> list[dict[int, Free]]:
         """What heads leave of their nodes to a job that ends then."""
         return [head.nodes for head in self.heads if ends_ms > head.at_ms]
-
-
-def _sum(free: Free, held: Free, sign: int) -> Free:
-    return free[0] + sign * held[0], free[1] + sign * held[1], free[2] + sign * held[2], free[3] + sign * held[3]
 
 
 def _lower(nodes: dict[int, Free], placed: Placed) -> None:
@@ -219,7 +194,7 @@ def open_state(snapshot: Snapshot, policy: Policy, now_ms: int) -> State:
     state = State(
         snapshot=snapshot, policy=policy, now_ms=now_ms, tree=tree, table=table, shares=shares,
         free=free, usable=free.copy(), after=free.copy(), quota=quota, quota_after=quota.copy(),
-        pods_of=first_rows(snapshot.pods, len(snapshot.running)), leaving_ms=leaving,
+        runs=RunTable(snapshot), leaving_ms=leaving,
     )  # fmt: skip
     _share_use(state)
     for run, leaves_ms in enumerate(leaving):
@@ -230,7 +205,7 @@ def open_state(snapshot: Snapshot, policy: Policy, now_ms: int) -> State:
 
 def _share_use(state: State) -> None:
     for queue in state.snapshot.queues:
-        row = state.quota.total[0][queue.node]
+        row = state.quota.row(queue.node)
         state.shares.add(
             queue.node, state.shares.vector([(column, amount) for column, amount in enumerate(row) if amount])
         )

@@ -48,7 +48,11 @@ class TierRules:
     def backed_room(self, use: QuotaUse, job_class: JobClass, column: int) -> int:
         """What production may still take of its tenant's physically backed part, floor(nominal ÷ factor) (SCH-15)."""
         backed = self.backed(job_class.tenant, column, job_class.pool)
-        return subtract(backed, use.total[Tier.PRODUCTION][job_class.tenant][column])
+        held = sum(use.at(queue, column, Tier.PRODUCTION) for queue in self._queues_of(job_class.tenant))
+        return subtract(backed, held)
+
+    def _queues_of(self, tenant: int) -> list[int]:
+        return self._tree.children[tenant] or [tenant]
 
     def backed(self, tenant: int, column: int, pool: int) -> int:
         if not self._tree.limited[column]:
@@ -62,8 +66,8 @@ class TierRules:
         if not self._tree.limited[column]:
             return UNLIMITED
         level, tenant, leaf = job_class.tier, job_class.tenant, job_class.leaf
-        room = subtract(self._tree.subtree[tenant][column], use.used[level][tenant][column])
-        kept = self._tree.kept[leaf][column] - use.used[level][leaf][column] if leaf != tenant else 0
+        room = subtract(self._tree.subtree[tenant][column], use.at(tenant, column, level))
+        kept = self._tree.kept[leaf][column] - use.at(leaf, column, level) if leaf != tenant else 0
         room = subtract(room, -max(0, kept))
         if job_class.tier == Tier.PRODUCTION:
             return min(room, self.backed_room(use, job_class, column))
@@ -79,7 +83,7 @@ def borrowed_part(use: QuotaUse, job_class: JobClass, amounts: Sequence[Amount])
             parts[column] = 0
             continue
         arriving = use.arriving(job_class.leaf, tenant, column, amount, level)
-        above = use.used[level][tenant][column] + arriving - tree.subtree[tenant][column]
+        above = use.at(tenant, column, level) + arriving - tree.subtree[tenant][column]
         parts[column] = max(0, min(arriving, above))
     return parts
 

@@ -2,7 +2,7 @@
 
 Three kinds of claim exist in this version: on the tenant's nominal (from borrowers outside, from lower tiers of its own tenant
 that would stand above nominal, from a sibling queue above its own nominal), and on the batch work of one's own tenant. Batch
-claims nothing. Fair-share and priority preemption are two more sources of candidates and belong beside `_reasons`.
+claims nothing. Fair-share and priority preemption are two more clauses of `may_take`.
 
 Candidates go in the order of SCH-17: expired loans, borrowers by over-quota share, lower tier, lower priority, least work lost,
 newest start, id. Those already leaving come first of all by being gone from the picture of *after*. Greedy, then a reverse pass
@@ -11,11 +11,12 @@ puts back whoever proved unnecessary.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from scheduling.engine.asks import Option
-from scheduling.engine.candidates import Candidate, CandidateBook
+from scheduling.engine.candidates import Candidate, CandidateBook, Rank
 from scheduling.engine.classes import JobClass
-from scheduling.engine.placement import Placed, place_gang
+from scheduling.engine.placement import Placed, list_hosts, place_gang
 from scheduling.engine.share import over_quota
 from scheduling.engine.state import Kept, State, Victim
 from scheduling.engine.tiers import Standing, TierRules
@@ -29,6 +30,11 @@ class Claim:
     job_class: JobClass
     option: Option
     own: bool
+    flavors: frozenset[int]
+
+    @property
+    def hopeless_key(self) -> tuple[int, ...]:
+        return (self.job_class.shape_index, self.job_class.pool, *sorted(self.flavors))
 
 
 def claim(state: State, rules: TierRules, book: CandidateBook, job: int, job_class: JobClass) -> bool:
@@ -39,47 +45,13 @@ def claim(state: State, rules: TierRules, book: CandidateBook, job: int, job_cla
         standing = rules.standing(state.quota_after, job_class, option.amounts)
         if standing == Standing.BARRED:
             continue
-        found = _search(state, book, Claim(job_class, option, own=standing == Standing.OWN))
+        flavors = frozenset(ask.flavor for ask in option.gang if ask.flavor >= 0)
+        ask = Claim(job_class, option, standing == Standing.OWN, flavors)
+        found = _Search(state, book, ask).run()
         if found is not None:
-            _commit(state, book, job, Claim(job_class, option, own=standing == Standing.OWN), *found)
+            _commit(state, book, job, ask, *found)
             return True
     return False
-
-
-def _search(state: State, book: CandidateBook, ask: Claim) -> tuple[list[Candidate], Placed] | None:
-    """The victims, in the order they were chosen, and the place. The state is as before on return."""
-    chosen: list[Candidate] = []
-    placed = _place(state, ask) if ask.own else None
-    for candidate in () if placed else _in_order(state, book, ask):
-        state.vacate(candidate.run, state.after, state.quota_after)
-        chosen.append(candidate)
-        placed = _place(state, ask)
-        if placed is not None:
-            break
-    if placed is not None:
-        placed = _drop_unneeded(state, ask, chosen, placed)
-    for candidate in reversed(chosen):
-        state.vacate(candidate.run, state.after, state.quota_after, sign=-1)
-    return None if placed is None else (chosen, placed)
-
-
-def _place(state: State, ask: Claim) -> Placed | None:
-    if not state.quota_after.allows(ask.job_class.leaf, ask.option.amounts):
-        return None
-    return place_gang(state.after, ask.option.gang, ask.job_class.shape, pool=ask.job_class.pool)
-
-
-def _drop_unneeded(state: State, ask: Claim, chosen: list[Candidate], placed: Placed) -> Placed:
-    """Reverse pass: whoever can stay stays. The last chosen made the place, so the pass begins before it."""
-    for candidate in reversed(chosen[:-1]):
-        state.vacate(candidate.run, state.after, state.quota_after, sign=-1)
-        without = _place(state, ask)
-        if without is None:
-            state.vacate(candidate.run, state.after, state.quota_after)
-        else:
-            chosen.remove(candidate)
-            placed = without
-    return placed
 
 
 def _commit(state: State, book: CandidateBook, job: int, ask: Claim, chosen: list[Candidate], placed: Placed) -> None:
@@ -90,40 +62,122 @@ def _commit(state: State, book: CandidateBook, job: int, ask: Claim, chosen: lis
     state.keep(Kept(job, ask.job_class, placed, ask.option.amounts, state.freed_ms(placed)))
 
 
-def _in_order(state: State, book: CandidateBook, ask: Claim) -> Iterator[Candidate]:
-    """Candidates one by one; who may be taken and whose share is largest is asked anew after every choice."""
-    lines = {tenant: book.of_tenant(tenant) for tenant in book.tenants}
-    at = dict.fromkeys(lines, 0)
-    shares = {tenant: _share(state, tenant, ask) for tenant in lines}
-    while True:
-        best: tuple[tuple[int, ...], int] | None = None
-        for tenant, line in lines.items():
-            at[tenant] = _next_allowed(state, book, ask, line, at[tenant])
-            if at[tenant] < len(line):
-                key = (not line[at[tenant]].expired, -shares[tenant], *line[at[tenant]].key)
-                if best is None or key < best[0]:
-                    best = (key, tenant)
-        if best is None:
+class _Search:
+    """One claim's search in the picture of *after*, which is as before when it returns."""
+
+    def __init__(self, state: State, book: CandidateBook, ask: Claim) -> None:
+        self._state, self._book, self._ask = state, book, ask
+        self._largest = max(ask.option.gang, key=lambda each: (each.cards_m, each.cpu_m))
+        self._room = sum(host.room for host in list_hosts(state.after, self._largest, ask.job_class.pool))
+        self._chosen: list[Candidate] = []
+
+    def run(self) -> tuple[list[Candidate], Placed] | None:
+        """The victims in the order they were chosen, and the place; None where nobody's leaving helps."""
+        placed = self._place() if self._ask.own else None
+        if placed is None:
+            for candidate in self._candidates():
+                self._vacate(candidate, 1)
+                self._chosen.append(candidate)
+                placed = self._place()
+                if placed is not None:
+                    break
+        if placed is not None:
+            placed = self._drop_unneeded(placed)
+        for candidate in reversed(self._chosen):
+            self._vacate(candidate, -1)
+        return None if placed is None else (self._chosen, placed)
+
+    def _vacate(self, candidate: Candidate, sign: int) -> None:
+        """Take a candidate out (sign -1: put it back), keeping count of the room for the claim's largest pods."""
+        state, book = self._state, self._state.after
+        nodes = [node for node, _ in state.runs.footprint(candidate.run) if self._counts(node)]
+        before = sum(book.room(node, self._largest) for node in nodes)
+        state.vacate(candidate.run, book, state.quota_after, sign)
+        self._room += sum(book.room(node, self._largest) for node in nodes) - before
+
+    def _counts(self, node: int) -> bool:
+        table, flavor = self._state.table, self._largest.flavor
+        return table.open[node] and table.pool[node] == self._ask.job_class.pool and flavor in (-1, table.flavor[node])
+
+    def _place(self) -> Placed | None:
+        ask, job_class = self._ask, self._ask.job_class
+        if self._room < self._largest.count or not self._state.quota_after.allows(job_class.leaf, ask.option.amounts):
+            return None
+        return place_gang(self._state.after, ask.option.gang, job_class.shape, pool=job_class.pool)
+
+    def _drop_unneeded(self, placed: Placed) -> Placed:
+        """Reverse pass: whoever can stay stays. The last chosen made the place, so the pass begins before it."""
+        for candidate in reversed(self._chosen[:-1]):
+            self._vacate(candidate, -1)
+            without = self._place()
+            if without is None:
+                self._vacate(candidate, 1)
+            else:
+                self._chosen.remove(candidate)
+                placed = without
+        return placed
+
+    def _candidates(self) -> Iterator[Candidate]:
+        """One by one; who may be taken and whose share is largest is asked anew after every choice."""
+        book, tenant = self._book, self._ask.job_class.tenant
+        own = [candidate for candidate in book.of_tenant(tenant) if self._is_useful(candidate)]
+        own = [candidate for candidate in own if may_take(self._state, self._ask, candidate)]
+        if not own and (not self._ask.own or self._ask.hopeless_key in book.hopeless or self._lacks_quota()):
             return
-        tenant = best[1]
-        yield lines[tenant][at[tenant]]
-        at[tenant] += 1
-        shares[tenant] = _share(state, tenant, ask)
+        touched: list[tuple[Rank, int, int, list[Candidate]]] = []
+        self._push(touched, tenant, own, 0)
+        outside = iter([entry for entry in book.borrowers() if entry[1] != tenant] if self._ask.own else [])
+        upcoming = next(outside, None)
+        while touched or upcoming:
+            if upcoming and (not touched or upcoming < touched[0][:2]):
+                self._push(touched, upcoming[1], book.of_tenant(upcoming[1]), 0)
+                upcoming = next(outside, None)
+                continue
+            _, taken_from, place, line = heappop(touched)
+            if may_take(self._state, self._ask, line[place]):
+                yield line[place]
+            elif taken_from != tenant:
+                continue
+            self._push(touched, taken_from, line, place + 1)
+        self._give_up(own)
 
+    def _push(
+        self, touched: list[tuple[Rank, int, int, list[Candidate]]], tenant: int, line: list[Candidate], place: int
+    ) -> None:
+        """Put a tenant's next useful candidate among those to choose from, ranked by the tenant's share as it is now."""
+        while place < len(line) and not self._is_useful(line[place]):
+            place += 1
+        if place == len(line):
+            return
+        ask, share = self._ask, self._book.share_rank(tenant)
+        if tenant == ask.job_class.tenant:
+            share = over_quota(self._state.quota_after, tenant, ask.option.amounts, ask.job_class.leaf).rank
+        heappush(touched, ((not line[place].expired, -share, line[place].key), tenant, place, line))
 
-def _share(state: State, tenant: int, ask: Claim) -> int:
-    """Rank of a tenant's over-quota share; the asker's own tenant is weighed with the ask in."""
-    if tenant == ask.job_class.tenant:
-        return over_quota(state.quota_after, tenant, ask.option.amounts, ask.job_class.leaf).rank
-    return over_quota(state.quota_after, tenant).rank
+    def _is_useful(self, candidate: Candidate) -> bool:
+        """Whether the run holds anything the claim could use: a card of its flavors; for CPU-only claims, anything of the pool."""
+        if self._ask.flavors:
+            return not self._ask.flavors.isdisjoint(candidate.flavors)
+        return self._ask.job_class.pool in candidate.pools
 
+    def _lacks_quota(self) -> bool:
+        """True where the claim's own side has no room however many borrowers leave."""
+        state, job_class = self._state, self._ask.job_class
+        use, tree = state.quota_after, state.tree
+        return any(
+            use.at(index, column) + use.arriving(job_class.leaf, index, column, amount, 0)
+            > tree.potential(index, column)
+            for column, amount in self._ask.option.amounts
+            if tree.limited[column]
+            for index in (job_class.leaf, job_class.tenant)
+        )
 
-def _next_allowed(state: State, book: CandidateBook, ask: Claim, line: list[Candidate], at: int) -> int:
-    while at < len(line) and not (
-        book.is_useful(line[at], ask.option, ask.job_class.pool) and may_take(state, ask, line[at])
-    ):
-        at += 1
-    return at
+    def _give_up(self, own: list[Candidate]) -> None:
+        """Nobody is left to ask. Where only nodes were missing, others of this shape need not ask the same borrowers again."""
+        tree, job_class = self._state.tree, self._ask.job_class
+        flat = len(tree.path[job_class.tenant]) <= 2
+        if flat and not own and self._state.quota_after.allows(job_class.leaf, self._ask.option.amounts):
+            self._book.hopeless.add(self._ask.hopeless_key)
 
 
 def may_take(state: State, ask: Claim, candidate: Candidate) -> bool:
@@ -138,31 +192,33 @@ def may_take(state: State, ask: Claim, candidate: Candidate) -> bool:
 
 
 def _reclaims(state: State, ask: Claim, candidate: Candidate) -> bool:
-    """Reclaim of nominal: the asker's side stays inside its own quota, and everything on the victim's side is above its quota."""
+    """Reclaim of nominal: the asker's side stays inside its own quota, and everything on the victim's side is above its quota.
+
+    The sides are the branches below the lowest node of the tree that both belong to. Across tenants the victim's tenant counts,
+    not its queue: own is what stays inside the tenant's nominal.
+    """
     tree, asker = state.tree, ask.job_class
-    own_path = tree.path[asker.leaf]
-    if candidate.leaf == asker.leaf:
+    theirs, ours = tree.path[candidate.leaf], tree.path[asker.leaf]
+    if candidate.leaf == asker.leaf or theirs[-1] != ours[-1]:
         return False
-    side = [index for index in tree.path[candidate.leaf] if index not in own_path]
-    below = own_path[
-        : next((place for place, index in enumerate(own_path) if index in tree.path[candidate.leaf]), len(own_path))
-    ]
-    if len(side) == len(tree.path[candidate.leaf]) or not below:
+    ours = tuple(index for index in ours if index not in theirs)
+    theirs = tuple(index for index in theirs if index not in tree.path[asker.leaf])
+    if not ours or not theirs or not state.quota_after.within(asker.leaf, ours[-1], ask.option.amounts, asker.tier):
         return False
-    if not state.quota_after.within(asker.leaf, below[-1], ask.option.amounts, asker.tier):
-        return False
-    if candidate.tenant != asker.tenant:
-        side = [index for index in side if tree.nodes[index].kind != "queue"]
-    return all(_stands_above(state, index, ask) for index in side)
+    if candidate.tenant != asker.tenant and len(theirs) > 1:
+        theirs = theirs[1:]
+    return all(_stands_above(state, index, ask) for index in theirs)
 
 
 def _stands_above(state: State, index: int, ask: Claim, *, with_ask: bool = False) -> bool:
     """True where a tree node holds more than its own quota of something that the claim asks for."""
     use, tree = state.quota_after, state.tree
     for column, amount in ask.option.amounts:
-        held = use.used[0][index][column]
+        if not tree.limited[column]:
+            continue
+        held = use.at(index, column)
         if with_ask:
             held += use.arriving(ask.job_class.leaf, index, column, amount, 0)
-        if tree.limited[column] and held > tree.subtree[index][column]:
+        if held > tree.subtree[index][column]:
             return True
     return False
