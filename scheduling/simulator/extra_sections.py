@@ -88,7 +88,7 @@ def read_transfers(document: Fields, cluster: Cluster, tree: tuple[TreeNode, ...
 
     `transfers: [{from: a/main, to: b/main, flavor: F or resource: cpu|memory|vram, amount, starts, ends}]`; sums stay the same.
     """
-    index = {node.name: i for i, node in enumerate(tree)}
+    index = {str(node.id): i for i, node in enumerate(tree)}
     columns = [*(f"gpu:{flavor.name}" for flavor in cluster.flavors), CPU, MEMORY, VRAM]
     amounts = [list(node.nominal) for node in tree]
     for entry in document.each("transfers"):
@@ -101,7 +101,7 @@ def read_transfers(document: Fields, cluster: Cluster, tree: tuple[TreeNode, ...
         if column < 0 or giver < 0 or taker < 0 or not starts <= now_ms < ends:
             continue
         if (amounts[giver][column] or 0) < amount:
-            entry.problem("amount", f"{tree[giver].name} has less than that to give")
+            entry.problem("amount", f"{tree[giver].id} has less than that to give")
         amounts[giver][column] = (amounts[giver][column] or 0) - amount
         amounts[taker][column] = (amounts[taker][column] or 0) + amount
     return tuple(replace(node, nominal=tuple(amounts[i])) for i, node in enumerate(tree))

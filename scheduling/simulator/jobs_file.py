@@ -126,7 +126,7 @@ class _JobReader:
             return -1
         queue = self._cluster.queue_index.get(f"{tenant}/{name}", -1)
         if queue < 0:
-            known = [str(q.name).partition("/")[2] for q in self._cluster.queues if q.tenant == tenant]
+            known = [q.name for q in self._cluster.queues if q.tenant == tenant]
             row.problem("queue", f"unknown queue {name!r} of tenant {tenant}; known: {', '.join(known) or 'none'}")
         return queue
 

@@ -209,7 +209,7 @@ def _tree_node(entry: TreeEntry, columns: Iterable[str], position: dict[str, int
     lines = [entry.quota.get(column) for column in columns]
     return TreeNode(
         id=entry.id,
-        name=entry.id,
+        name=entry.id.rpartition("/")[2],
         kind=entry.kind,
         parent=position.get(entry.parent or "", -1),
         nominal=tuple(line.nominal if line else None for line in lines),
@@ -223,7 +223,7 @@ def _tree_node(entry: TreeEntry, columns: Iterable[str], position: dict[str, int
 def _queue(entry: QueueEntry, position: dict[str, int], pools: dict[str, int]) -> Queue:
     return Queue(
         id=entry.id,
-        name=entry.id,
+        name=entry.id.rpartition("/")[2],
         tenant=entry.tenant,
         node=position[entry.id],
         pool=pools[entry.pool or ""],
