@@ -27,7 +27,7 @@ def test_amounts_are_read_without_floats() -> None:
 
     assert read.nodes.cpu_m.tolist() == [100] * 4
     assert read.nodes.memory_mib.tolist() == [1536] * 4
-    assert {node.name: node.nominal[0] for node in read.tree} == {
+    assert {node.id: node.nominal[0] for node in read.tree} == {
         "a": None, "a/main": 2125, "b": None, "b/main": 2125, "root": None,
     }  # fmt: skip
 
@@ -44,7 +44,7 @@ def test_cards_out_and_states_are_taken_over() -> None:
 def test_a_limit_of_null_is_no_limit_and_a_nominal_left_out_is_zero() -> None:
     text = CLUSTER.replace("{nominal: 16}", "{borrowing_limit: null, lending_limit: 4}", 1)
 
-    queue = next(node for node in cluster(text).tree if node.name == "a/main")
+    queue = next(node for node in cluster(text).tree if node.id == "a/main")
 
     assert (queue.nominal[0], queue.borrowing[0], queue.lending[0]) == (0, None, 4000)
 
@@ -60,7 +60,7 @@ def test_a_flavor_named_with_a_pool_belongs_to_it_and_is_meant_by_that_pools_que
     own = read.flavor_index["a100@ext"]
     assert read.flavors[own].mode is CardMode.WHOLE
     assert read.nodes.flavor[read.node_index["x"]] == own
-    assert next(node for node in read.tree if node.name == "b/main").nominal[own] == 16000
+    assert next(node for node in read.tree if node.id == "b/main").nominal[own] == 16000
     assert read.flavors_for(["a100"], read.queue_index["b/main"]) == (own,)
     assert read.flavors_for([], read.queue_index["a/main"]) == (read.flavor_index["a100"],)
 

@@ -78,7 +78,7 @@ def test_usage_changes_effective_weights() -> None:
         "running:\n", "usage: {a/main: {decayed_card_hours: 120, utilisation_7d: 0.31, coverage: 0.95}}\nrunning:\n"
     )
 
-    weights = {node.name: node.effective_weight_ppm for node in read(text).snapshot.tree}
+    weights = {node.id: node.effective_weight_ppm for node in read(text).snapshot.tree}
 
     assert weights["a/main"] == 516_667
     assert weights["a"] == int((0.7 + 0.3 * 0.25) * 516_667)
@@ -88,7 +88,7 @@ def test_usage_changes_effective_weights() -> None:
 def test_a_transfer_that_is_active_moves_nominal_quota() -> None:
     text = PLAN + 'transfers: [{from: a/main, to: b/main, flavor: a100, amount: 4, ends: "2026-11-30T00:00:00Z"}]\n'
 
-    nominal = {node.name: node.nominal[0] for node in read(text).snapshot.tree}
+    nominal = {node.id: node.nominal[0] for node in read(text).snapshot.tree}
 
     assert (nominal["a/main"], nominal["b/main"]) == (12_000, 20_000)
 
