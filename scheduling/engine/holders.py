@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from scheduling.engine.asks import Option
+from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
-from scheduling.engine.nodes import NodeBook
+from scheduling.engine.idle import IdleBook
 from scheduling.engine.plan import Holder
 from scheduling.engine.state import State
 from scheduling.engine.units import NEVER
@@ -15,9 +15,10 @@ MOST_HOLDERS = 5
 class HolderBook:
     """Answers about the end of a cycle: holders of quota by queue, holders of nodes by job."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._runs_on: dict[int, list[int]] | None = None
+    def __init__(self, state: State, idle: IdleBook) -> None:
+        self._state, self._idle = state, idle
+        self._rows: dict[int, list[int]] | None = None
+        self._near: dict[tuple[int, ...], list[int]] = {}
 
     def of_tenant(self, job_class: JobClass, column: int) -> tuple[Holder, ...]:
         """Queues of the same tenant whose use counts against the class: its tier and those above it."""
@@ -46,40 +47,41 @@ class HolderBook:
         flavors = len(self._state.snapshot.flavors)
         return "gpu" if column < flavors else ("cpu", "memory_gib", "vram_gib")[column - flavors]
 
-    def on_nodes(self, job_class: JobClass, option: Option, book: NodeBook) -> tuple[Holder, ...]:
+    def on_nodes(self, job_class: JobClass, option: Option) -> tuple[Holder, ...]:
         """Jobs on the nodes that are nearest to having room for the pods still missing."""
         ask = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
-        state, table = self._state, self._state.table
-        need = ask.cards_m or ask.cpu_m
-        free = book.cards if ask.cards_m else book.cpu
-        total = table.cards_m if ask.cards_m else table.cpu_m
-        missing, near = ask.count, []
-        for node in table.by_rank:
-            if not table.open[node] or table.pool[node] != job_class.pool or ask.flavor not in (-1, table.flavor[node]):
-                continue
-            room = book.room(node, ask)
-            missing -= room
-            if total[node] >= need and not room:
-                near.append((need - free[node], table.rank[node], node))
-        nodes = [node for _, _, node in sorted(near)[: max(0, missing)]]
-        return self._runs_as_holders(nodes, key="gpu" if ask.cards_m else "cpu", state=state)
-
-    def _runs_as_holders(self, nodes: list[int], *, key: str, state: State) -> tuple[Holder, ...]:
-        pods, running = state.snapshot.pods, state.snapshot.running
-        amount = pods.cards_m if key == "gpu" else pods.cpu_m
+        now, _ = self._idle.slots(job_class.pool, ask)
+        nodes = self._nearest(job_class.pool, ask)[: max(0, ask.count - now)]
+        runs = self._state.runs
+        amount_of = runs.cards_m if ask.cards_m else runs.cpu_m
         held: dict[int, int] = {}
         for node in nodes:
             for row in self._rows_on(node):
-                run = int(pods.run[row])
-                held[run] = held.get(run, 0) + int(amount[row])
-        holders = []
-        for run in sorted(held, key=lambda each: (-held[each], each))[:MOST_HOLDERS]:
-            queue = int(running.queue[run])
-            tenant, name = (
-                ("", "") if queue < 0 else (state.snapshot.queues[queue].tenant, state.snapshot.queues[queue].name)
-            )
-            holders.append(Holder(tenant, name, running.ids[run], {key: held[run]}, self._until(run)))
-        return tuple(holders)
+                run = runs.run[row]
+                held[run] = held.get(run, 0) + amount_of[row]
+        largest = sorted(held, key=lambda run: (-held[run], run))[:MOST_HOLDERS]
+        return tuple(self._holder(run, {"gpu" if ask.cards_m else "cpu": held[run]}) for run in largest)
+
+    def _nearest(self, pool: int, ask: PodAsk) -> list[int]:
+        """Nodes that could hold a pod and have no room for one, the least short of it first."""
+        key = (pool, ask.flavor, ask.cards_m, ask.cpu_m, ask.memory_mib)
+        found = self._near.get(key)
+        if found is None:
+            state = self._state
+            free = state.free.cards if ask.cards_m else state.free.cpu
+            near = [
+                (-free[node], state.table.rank[node], node)
+                for node in self._idle.nodes(pool, ask.flavor)
+                if state.table.pods_when_empty(node, ask) and not state.free.room(node, ask)
+            ]
+            found = self._near[key] = [node for _, _, node in sorted(near)]
+        return found
+
+    def _holder(self, run: int, amounts: dict[str, int]) -> Holder:
+        snapshot = self._state.snapshot
+        queue = int(snapshot.running.queue[run])
+        tenant, name = ("", "") if queue < 0 else (snapshot.queues[queue].tenant, snapshot.queues[queue].name)
+        return Holder(tenant, name, snapshot.running.ids[run], amounts, self._until(run))
 
     def _until(self, run: int) -> int | None:
         """When the run ends by notice or by its own limit; None where nothing says so."""
@@ -89,8 +91,8 @@ class HolderBook:
         return None if ends >= NEVER else ends
 
     def _rows_on(self, node: int) -> list[int]:
-        if self._runs_on is None:
-            self._runs_on = {}
-            for row, at in enumerate(self._state.snapshot.pods.node.tolist()):
-                self._runs_on.setdefault(at, []).append(row)
-        return self._runs_on.get(node, [])
+        if self._rows is None:
+            self._rows = {}
+            for row, at in enumerate(self._state.runs.node):
+                self._rows.setdefault(at, []).append(row)
+        return self._rows.get(node, [])

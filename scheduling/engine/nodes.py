@@ -76,6 +76,17 @@ class NodeTable:
             self.memory_part.append((self.memory_mib[node] // cards if memory is None else memory) if cards else 0)
             self.headroom.append(pool.cpu_headroom_m)
 
+    def pods_when_empty(self, node: int, ask: PodAsk) -> int:
+        """How many pods of the ask the node holds when nothing else is on it."""
+        room = self.max_pods[node]
+        if ask.cards_m:
+            room = min(room, self.cards_m[node] // ask.cards_m)
+        if ask.cpu_m:
+            room = min(room, self.cpu_m[node] // ask.cpu_m)
+        if ask.memory_mib:
+            room = min(room, self.memory_mib[node] // ask.memory_mib)
+        return room
+
     def all_open(self) -> "NodeTable":
         """The same nodes, every one of them ready: configured capacity (a lost node comes back, a cordon is lifted).
 

@@ -17,11 +17,12 @@ class RunTable:
         self.node: list[int] = pods.node.tolist()
         self.flavor: list[int] = pods.flavor.tolist()
         self.cards_m: list[int] = pods.cards_m.tolist()
-        self._cpu: list[int] = pods.cpu_m.tolist()
+        self.cpu_m: list[int] = pods.cpu_m.tolist()
         self._memory: list[int] = pods.memory_mib.tolist()
         self._vram: list[int] = pods.vram_mib.tolist()
         self._flavors = len(snapshot.flavors)
-        self._first = self._first_rows(pods.run.tolist(), len(running))
+        self.run: list[int] = pods.run.tolist()
+        self._first = self._first_rows(self.run, len(running))
         self._held: dict[int, tuple[Amount, ...]] = {}
         self._footprint: dict[int, tuple[tuple[int, Free], ...]] = {}
 
@@ -49,7 +50,7 @@ class RunTable:
             for row in self.rows(run):
                 if self.flavor[row] >= 0:
                     totals[self.flavor[row]] = totals.get(self.flavor[row], 0) + self.cards_m[row]
-                for offset, column in enumerate((self._cpu, self._memory, self._vram)):
+                for offset, column in enumerate((self.cpu_m, self._memory, self._vram)):
                     totals[self._flavors + offset] = totals.get(self._flavors + offset, 0) + column[row]
             held = self._held[run] = tuple((column, totals[column]) for column in sorted(totals) if totals[column])
         return held
@@ -63,7 +64,7 @@ class RunTable:
                 cards, cpu, memory, pods = on.get(self.node[row], (0, 0, 0, 0))
                 on[self.node[row]] = (
                     cards + self.cards_m[row],
-                    cpu + self._cpu[row],
+                    cpu + self.cpu_m[row],
                     memory + self._memory[row],
                     pods + 1,
                 )

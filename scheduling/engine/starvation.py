@@ -70,7 +70,7 @@ def _keep_on_nodes(state: State, job_class: JobClass, ask: PodAsk, most_cards_m:
     """On as many nodes as the pods could need, those nearest to room for one first."""
     table, left = state.table, ask.count
     for node in _fullest_of_idle(state, job_class, ask):
-        size = _pods_of_empty_node(table, node, ask)
+        size = table.pods_when_empty(node, ask)
         pods = min(left, size)
         left -= pods
         cards, cpu, memory, slots = state.after.free(node)
@@ -95,7 +95,7 @@ def _fullest_of_idle(state: State, job_class: JobClass, ask: PodAsk) -> list[int
         if table.open[node]
         and table.pool[node] == job_class.pool
         and ask.flavor in (-1, table.flavor[node])
-        and _pods_of_empty_node(table, node, ask)
+        and table.pods_when_empty(node, ask)
     ]
     if job_class.shape.topology == TopologyMode.REQUIRED and job_class.shape.level in table.levels:
         nodes = _most_idle_domain(table, nodes, amount, ask, table.levels.index(job_class.shape.level))
@@ -109,19 +109,6 @@ def _most_idle_domain(table: NodeTable, nodes: list[int], amount: list[int], ask
     fitting = [
         (-sum(max(0, amount[node]) for node in inside), domain)
         for domain, inside in domains.items()
-        if domain >= 0 and sum(_pods_of_empty_node(table, node, ask) for node in inside) >= ask.count
+        if domain >= 0 and sum(table.pods_when_empty(node, ask) for node in inside) >= ask.count
     ]
     return domains[min(fitting)[1]] if fitting else []
-
-
-def _pods_of_empty_node(table: NodeTable, node: int, ask: PodAsk) -> int:
-    """How many pods of the ask the node holds when nothing else is on it."""
-    room = table.max_pods[node]
-    for size, of in (
-        (table.cards_m[node], ask.cards_m),
-        (table.cpu_m[node], ask.cpu_m),
-        (table.memory_mib[node], ask.memory_mib),
-    ):
-        if of:
-            room = min(room, size // of)
-    return room

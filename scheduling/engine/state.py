@@ -89,6 +89,8 @@ class State:
     heads: list[Head] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
     """Tenants whose use in the picture of after changed since somebody last looked."""
+    leaves_on: dict[int, int] = field(default_factory=dict)
+    """When the last of those who leave a node should be gone."""
 
     def settle(self, node: int) -> None:
         """What may start on a node now: free, and not needed by anyone who waits for those who leave."""
@@ -154,19 +156,29 @@ class State:
         self.vacate(victim.run, self.after, self.quota_after)
         for node, _ in self.runs.footprint(victim.run):
             self.settle(node)
+        self._note_leaving(victim.run, leaves_ms)
         if self.runs.leaf[victim.run] >= 0:
             self.touched.add(self.tree.tenant[self.runs.leaf[victim.run]])
-        self.leaving_ms[victim.run] = leaves_ms
         self.victims.append(victim)
+
+    def _note_leaving(self, run: int, leaves_ms: int) -> None:
+        self.leaving_ms[run] = leaves_ms
+        for node, _ in self.runs.footprint(run):
+            self.leaves_on[node] = max(leaves_ms, self.leaves_on.get(node, self.now_ms))
+
+    def find_leaving(self) -> None:
+        """Take those who had notice before this cycle out of the picture of after."""
+        for run, leaves_ms in enumerate(self.leaving_ms):
+            if leaves_ms < NEVER:
+                self.vacate(run, self.after, self.quota_after)
+                self._note_leaving(run, leaves_ms)
+                for node, _ in self.runs.footprint(run):
+                    self.settle(node)
 
     def freed_ms(self, placed: Placed) -> int:
         """When the last of those who leave these nodes should be gone; now where nobody has to."""
-        nodes = {node for _, counts in placed for node in counts}
-        last = self.now_ms
-        for run, leaves_ms in enumerate(self.leaving_ms):
-            if last < leaves_ms < NEVER and any(node in nodes for node, _ in self.runs.footprint(run)):
-                last = leaves_ms
-        return last
+        nodes = (node for _, counts in placed for node in counts)
+        return max((self.leaves_on.get(node, self.now_ms) for node in nodes), default=self.now_ms)
 
     def charge_of(self, pods: list[tuple[PodAsk, int]]) -> tuple[Amount, ...]:
         return total_charge(pods, len(self.snapshot.flavors))
@@ -197,9 +209,7 @@ def open_state(snapshot: Snapshot, policy: Policy, now_ms: int) -> State:
         runs=RunTable(snapshot), leaving_ms=leaving,
     )  # fmt: skip
     _share_use(state)
-    for run, leaves_ms in enumerate(leaving):
-        if leaves_ms < NEVER:
-            state.vacate(run, state.after, state.quota_after)
+    state.find_leaving()
     return state
 
 

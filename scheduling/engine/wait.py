@@ -4,21 +4,21 @@ A reason is worked out once per (queue, shape, tier) at the end of the cycle and
 the one that came nearest to a start speaks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduling.engine.asks import Option, PodAsk
+from scheduling.engine.asks import Option
 from scheduling.engine.classes import JobClass
 from scheduling.engine.fit import pool_share_room
 from scheduling.engine.holders import HolderBook
+from scheduling.engine.idle import CARDS, CPU, MEMORY, IdleBook
 from scheduling.engine.impossible import Impossible
-from scheduling.engine.nodes import NodeBook
-from scheduling.engine.placement import list_hosts, place_gang
+from scheduling.engine.placement import place_gang
 from scheduling.engine.plan import Holder
 from scheduling.engine.snapshot import Shape
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules
-from scheduling.engine.units import NEVER
+from scheduling.engine.units import CARD, NEVER
 from scheduling.engine.vocabulary import WaitCode
 
 GIB = "_gib"
@@ -60,7 +60,8 @@ class ReasonBook:
     def __init__(self, state: State, rules: TierRules) -> None:
         self._state, self._rules = state, rules
         self._columns = state.snapshot.columns
-        self._holders = HolderBook(state)
+        self._idle = IdleBook(state)
+        self._holders = HolderBook(state, self._idle)
         self._reasons: dict[JobClass, Reason] = {}
 
     def of(self, job_class: JobClass) -> Reason:
@@ -142,24 +143,23 @@ class ReasonBook:
 
     def _busy(self, job_class: JobClass, option: Option) -> Reason | None:
         """Too little free in total."""
-        state, free = self._state, self._state.free
-        for code, pick in ((WaitCode.CARDS_BUSY, 0), (WaitCode.CPU_BUSY, 1), (WaitCode.MEMORY_BUSY, 2)):
+        for code, pick in ((WaitCode.CARDS_BUSY, CARDS), (WaitCode.CPU_BUSY, CPU), (WaitCode.MEMORY_BUSY, MEMORY)):
             reason = Reason(code)
             for flavor in sorted({ask.flavor for ask in option.gang}):
                 asks = [ask for ask in option.gang if ask.flavor == flavor]
                 need = sum((ask.cards_m, ask.cpu_m, ask.memory_mib)[pick] * ask.count for ask in asks)
-                have = self._free_total(free, job_class.pool, flavor, pick)
+                have = self._idle.total(job_class.pool, flavor, pick)
                 if need > have:
-                    if pick == 0:
+                    if pick == CARDS:
                         self._lacks_column(reason, flavor, need, have)
                     else:
-                        reason.lacks("cpu" if pick == 1 else "memory_gib", need, have)
+                        reason.lacks("cpu" if pick == CPU else "memory_gib", need, have)
             if reason.short:
                 reason.suggestion, reason.hint = "less-cpu", dict(reason.have)
-                if pick == 0:
+                if pick == CARDS:
                     self._lacks_nodes(reason, job_class, option)
                     reason.suggestion, reason.hint = self._fewer_cards(job_class, option)
-                reason.holders = self._holders.on_nodes(job_class, option, state.free)
+                reason.holders = self._holders.on_nodes(job_class, option)
                 return reason
         return None
 
@@ -167,7 +167,7 @@ class ReasonBook:
         """Another flavor of the pool that has enough idle cards, else as many cards as are idle, else patience."""
         asked = {ask.flavor for choice in job_class.options for ask in choice.gang}
         for flavor, row in enumerate(self._state.snapshot.flavors):
-            idle = self._free_total(self._state.free, row.pool, flavor, 0) if row.pool == job_class.pool else 0
+            idle = self._idle.total(row.pool, flavor, CARDS) if row.pool == job_class.pool else 0
             if flavor not in asked and idle >= option.cards_m:
                 return "other-flavor", {f"gpu:{row.name}": idle}
         idle = self._idle_cards(option)
@@ -182,7 +182,7 @@ class ReasonBook:
         fits_anywhere = place_gang(state.free, option.gang, anywhere, pool=pool) is not None
         reason = Reason(WaitCode.TOPOLOGY if fits_anywhere else WaitCode.FRAGMENTED)
         if option.cards_m:
-            reason.lacks("gpu", option.cards_m, sum(self._free_total(state.free, pool, flavor, 0)
+            reason.lacks("gpu", option.cards_m, sum(self._idle.total(pool, flavor, CARDS)
                                                     for flavor in sorted({ask.flavor for ask in option.gang})))  # fmt: skip
         if fits_anywhere:
             reason.suggestion, reason.hint, reason.detail = (
@@ -192,20 +192,17 @@ class ReasonBook:
             )
             return reason
         self._lacks_nodes(reason, job_class, option)
-        largest = max((state.free.cards[node] for node in self._nodes_of(pool, option.gang[0].flavor)), default=0)
-        reason.suggestion, reason.hint = (
-            ("smaller-pods", {"gpu": largest // 1000 * 1000}) if option.cards_m else ("wait", {})
-        )
-        reason.holders = self._holders.on_nodes(job_class, option, state.free)
+        largest = self._idle.largest(pool, option.gang[0].flavor) // CARD * CARD
+        reason.suggestion, reason.hint = ("smaller-pods", {"gpu": largest}) if option.cards_m else ("less-cpu", {})
+        reason.holders = self._holders.on_nodes(job_class, option)
         return reason
 
     def _lacks_nodes(self, reason: Reason, job_class: JobClass, option: Option) -> None:
         """In nodes: how many the largest role needs and how many could take its pods now."""
         ask = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
-        each = max((self._pods_of_empty(node, ask) for node in self._nodes_of(job_class.pool, ask.flavor)), default=0)
-        if each:
-            room = sum(host.room for host in list_hosts(self._state.free, ask, job_class.pool))
-            reason.lacks("nodes", -(-ask.count // each), room // each)
+        now, on_one = self._idle.slots(job_class.pool, ask)
+        if on_one:
+            reason.lacks("nodes", -(-ask.count // on_one), now // on_one)
 
     def _others_first(self, job_class: JobClass, option: Option) -> Reason:
         """It would fit: what is free is kept for somebody, or its turn has not come."""
@@ -223,28 +220,5 @@ class ReasonBook:
         return reason
 
     def _idle_cards(self, option: Option) -> int:
-        return sum(
-            self._free_total(self._state.free, -1, flavor, 0)
-            for flavor in sorted({ask.flavor for ask in option.gang})
-            if flavor >= 0
-        )
-
-    def _free_total(self, book: NodeBook, pool: int, flavor: int, pick: int) -> int:
-        amounts: Sequence[int] = (book.cards, book.cpu, book.memory)[pick]
-        return sum(max(0, amounts[node]) for node in self._nodes_of(pool, flavor))
-
-    def _nodes_of(self, pool: int, flavor: int) -> list[int]:
-        """Open nodes of a flavor, or for CPU-only asks of the pool."""
-        table = self._state.table
-        if flavor >= 0:
-            return [node for node in range(len(table)) if table.open[node] and table.flavor[node] == flavor]
-        return [node for node in range(len(table)) if table.open[node] and table.pool[node] == pool]
-
-    def _pods_of_empty(self, node: int, ask: PodAsk) -> int:
-        table = self._state.table
-        sizes = (
-            (table.cards_m[node], ask.cards_m),
-            (table.cpu_m[node], ask.cpu_m),
-            (table.memory_mib[node], ask.memory_mib),
-        )
-        return min((size // of for size, of in sizes if of), default=1)
+        flavors = sorted({ask.flavor for ask in option.gang if ask.flavor >= 0})
+        return sum(self._idle.total(-1, flavor, CARDS) for flavor in flavors)

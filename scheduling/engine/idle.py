@@ -1,0 +1,53 @@
+"""What is free at the end of a cycle, added up once per question, for the numbers in wait reasons."""
+
+from scheduling.engine.asks import PodAsk
+from scheduling.engine.placement import list_hosts
+from scheduling.engine.state import State
+
+CARDS, CPU, MEMORY = 0, 1, 2
+
+
+class IdleBook:
+    """Totals over open nodes of a flavor (or, for CPU-only asks, of a pool). Valid while nothing more is decided."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._nodes: dict[tuple[int, int], list[int]] = {}
+        self._totals: dict[tuple[int, int, int], int] = {}
+        self._slots: dict[tuple[int, ...], tuple[int, int]] = {}
+
+    def nodes(self, pool: int, flavor: int) -> list[int]:
+        """Open nodes by name. Flavor -1: all of the pool."""
+        key = (-1, flavor) if flavor >= 0 else (pool, -1)
+        found = self._nodes.get(key)
+        if found is None:
+            table = self._state.table
+            member = table.flavor if flavor >= 0 else table.pool
+            wanted = flavor if flavor >= 0 else pool
+            found = self._nodes[key] = [node for node in table.by_rank if table.open[node] and member[node] == wanted]
+        return found
+
+    def total(self, pool: int, flavor: int, resource: int) -> int:
+        """Free milli-cards, millicores or MiB, kept or not."""
+        key = (pool if flavor < 0 else -1, flavor, resource)
+        found = self._totals.get(key)
+        if found is None:
+            free = self._state.free
+            amounts = (free.cards, free.cpu, free.memory)[resource]
+            found = self._totals[key] = sum(amounts[node] for node in self.nodes(pool, flavor) if amounts[node] > 0)
+        return found
+
+    def largest(self, pool: int, flavor: int) -> int:
+        """Most milli-cards free on one node."""
+        return max((self._state.free.cards[node] for node in self.nodes(pool, flavor)), default=0)
+
+    def slots(self, pool: int, ask: PodAsk) -> tuple[int, int]:
+        """(pods that fit now, pods that fit on the best node when it is empty)."""
+        key = (pool, ask.flavor, ask.cards_m, ask.cpu_m, ask.memory_mib)
+        found = self._slots.get(key)
+        if found is None:
+            table = self._state.table
+            now = sum(host.room for host in list_hosts(self._state.free, ask, pool))
+            best = max((table.pods_when_empty(node, ask) for node in self.nodes(pool, ask.flavor)), default=0)
+            found = self._slots[key] = (now, best)
+        return found
