@@ -62,6 +62,13 @@ def hold_epoch(epoch: int) -> None:
             raise StaleEpochError
 
 
+def lock_jobs(job_ids: Iterable[int]) -> None:
+    """Lock jobs in order of id. Whoever changes runs and their jobs together takes the jobs first, so that nobody deadlocks."""
+    list(
+        Job.objects.filter(pk__in=sorted(set(job_ids))).order_by("pk").select_for_update(of=("self",)).values_list("pk")
+    )
+
+
 def record_new_jobs(jobs: Sequence[Job], cause: Cause) -> None:
     """The first Transition row of jobs that were just inserted, in their present state."""
     Transition.objects.bulk_create(
@@ -161,6 +168,7 @@ def begin_stops(run_ids: Sequence[int], *, stop_reason: EndReason, grace: timede
     """
     changes = {"stop_reason": stop_reason.value, "stopping_at": cause.at, "grace_until": cause.at + grace}
     with transaction.atomic():
+        lock_jobs(Run.objects.filter(pk__in=list(run_ids)).values_list("job_id", flat=True))
         moved = move_runs(run_ids, old=STOPPABLE_RUNS, new=RunState.STOPPING, cause=cause, changes=changes)
         jobs = dict(Run.objects.filter(pk__in=moved).values_list("job_id", "pk"))
         move_jobs(sorted(jobs), old=STOPPABLE_JOBS, new=JobState.STOPPING, cause=cause, run_ids=jobs)
