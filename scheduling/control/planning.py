@@ -1,0 +1,79 @@
+"""Runs the engine so that one poison job cannot stop the others (F44). The engine stays pure; what it raises is caught here."""
+
+import logging
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from scheduling.engine.cycle import run_cycle
+from scheduling.engine.plan import Plan
+from scheduling.engine.policy import Policy
+from scheduling.engine.snapshot import Pending, Snapshot
+
+logger = logging.getLogger(__name__)
+MOST_POISONED_SHAPES = 8
+"""Past this many in one cycle the fault is the engine's or the cluster's, not a job's: the cycle fails as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and the waiting jobs that had to be left out of it because planning them raised, with the error's text."""
+
+    plan: Plan
+    poisoned: dict[int, str]
+
+
+def plan_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Planned:
+    """Plan; where that raises, find by halving which shapes of jobs it is about, leave those out and plan the rest.
+
+    Raises what the engine raised when it also does so without any waiting job, or when too many shapes are to blame.
+    """
+    poisoned: dict[int, str] = {}
+    for _attempt in range(MOST_POISONED_SHAPES):
+        try:
+            return Planned(run_cycle(snapshot, policy, now_ms), poisoned)
+        except Exception as error:
+            shape = _guilty_shape(snapshot, policy, now_ms)
+            if shape is None:
+                raise
+            guilty = snapshot.pending.shape == shape
+            logger.exception("planning raised shape=%s jobs=%s", shape, int(guilty.sum()))
+            text = f"{type(error).__name__}: {error}"
+            poisoned |= {int(snapshot.pending.ids[at]): text for at in np.flatnonzero(guilty)}
+            snapshot = replace(snapshot, pending=keep_pending(snapshot.pending, ~guilty))
+    return Planned(run_cycle(snapshot, policy, now_ms), poisoned)
+
+
+def keep_pending(pending: Pending, mask: Any) -> Pending:
+    """The rows of `pending` where `mask` is true."""
+    kept: dict[str, Any] = {}
+    for column in fields(pending):
+        values = getattr(pending, column.name)
+        if column.name == "ids":
+            kept["ids"] = tuple(values[at] for at in np.flatnonzero(mask))
+            continue
+        array = values[mask]
+        array.setflags(write=False)
+        kept[column.name] = array
+    return Pending(**kept)
+
+
+def _guilty_shape(snapshot: Snapshot, policy: Policy, now_ms: int) -> int | None:
+    """A shape whose jobs alone make the engine raise; None when no waiting job is needed for that, or only several together."""
+    suspects = sorted(set(snapshot.pending.shape.tolist()))
+    if not suspects or _raises(snapshot, [], policy, now_ms):
+        return None
+    while len(suspects) > 1:
+        half = suspects[: len(suspects) // 2]
+        suspects = half if _raises(snapshot, half, policy, now_ms) else suspects[len(half) :]
+    return suspects[0] if _raises(snapshot, suspects, policy, now_ms) else None
+
+
+def _raises(snapshot: Snapshot, shapes: list[int], policy: Policy, now_ms: int) -> bool:
+    mask = np.isin(snapshot.pending.shape, np.array(shapes, dtype=np.int32))
+    try:
+        run_cycle(replace(snapshot, pending=keep_pending(snapshot.pending, mask)), policy, now_ms)
+    except Exception:  # noqa: BLE001 - whatever it is, the question is only whether it is raised
+        return True
+    return False

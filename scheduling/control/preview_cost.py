@@ -1,0 +1,110 @@
+"""What a job may cost by the published prices: an estimate, never a bill (SCH-20)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from berth.common.units import MIB_PER_GIB, MILLI, PPM
+from scheduling.models import EffectivePrice
+from scheduling.selectors.configured import Configured
+from scheduling.services.resolved import ResolvedJob, ResolvedRole
+from scheduling.simulator.eta import EARLIEST_PPM, LIKELY_PPM
+
+S_PER_HOUR: Final = 3600
+OWN, BORROWED = "card_hour", "borrowed_card_hour"
+Prices = Mapping[tuple[str, int | None], Decimal]
+"""(meter, flavor id or None) → price of a unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostRange:
+    """All None where no run time is declared, or a price is missing."""
+
+    low: Decimal | None
+    likely: Decimal | None
+    high: Decimal | None
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the plan says about the placement: flavor chosen per role (its id), share of the cards that would be borrowed, slow-down."""
+
+    flavors: Mapping[str, int]
+    borrowed_ppm: int = 0
+    slowdown_ppm: int = 0
+
+
+def estimate_cost(job: ResolvedJob, config: Configured, expected: Expected | None) -> CostRange:
+    """From the cheapest flavor at the shortest time to the dearest at the longest; `likely` as the plan would place it.
+
+    With an expected run time that is what `low` and `likely` count; with a limit only, the shares of limits that jobs really
+    use, the same as start ranges assume.
+    """
+    currency, prices = _prices(job.queue.tenant_id)
+    currency = currency or job.queue.tenant.currency
+    seconds = _seconds(job)
+    hourly = [_hourly(role, config, prices, expected) for role in job.roles]
+    if seconds is None or any(rate is None for rate in hourly):
+        return CostRange(None, None, None, currency)
+    low, likely, high = (sum(rate[at] for rate in hourly if rate) for at in range(3))
+    slowdown = Decimal(PPM + (expected.slowdown_ppm if expected else 0)) / PPM
+    return CostRange(
+        low=_round(low * seconds[0] / S_PER_HOUR),
+        likely=_round(likely * seconds[1] * slowdown / S_PER_HOUR),
+        high=_round(high * seconds[2] * slowdown / S_PER_HOUR),
+        currency=currency,
+    )
+
+
+def _seconds(job: ResolvedJob) -> tuple[Decimal, Decimal, Decimal] | None:
+    expected, limit = job.ask.expected_runtime_s, job.ask.max_runtime_s
+    if expected is not None:
+        longest = max(expected, limit or 0)
+        return Decimal(expected), Decimal(expected), Decimal(longest)
+    if limit is None:
+        return None
+    return Decimal(limit) * EARLIEST_PPM / PPM, Decimal(limit) * LIKELY_PPM / PPM, Decimal(limit)
+
+
+def _hourly(
+    role: ResolvedRole, config: Configured, prices: Prices, expected: Expected | None
+) -> tuple[Decimal, Decimal, Decimal] | None:
+    """An hour of all pods of the role: cheapest, as placed, dearest. None where a price is missing."""
+    pods = Decimal(role.ask.replicas)
+    plain = pods * (
+        Decimal(role.cpu_m) / MILLI * prices.get(("cpu_core_hour", None), Decimal(0))
+        + Decimal(role.memory_mib) / MIB_PER_GIB * prices.get(("memory_gib_hour", None), Decimal(0))
+    )
+    if not role.ask.cards_m:
+        return plain, plain, plain
+    cards = pods * role.ask.cards_m / MILLI
+    rates = {int(config.flavors[at].id): _card_rates(int(config.flavors[at].id), prices) for at in role.flavors}
+    known = {flavor: rate for flavor, rate in rates.items() if rate is not None}
+    if len(known) < len(rates) or not known:
+        return None
+    chosen = known.get(expected.flavors.get(role.ask.name, -1)) if expected else None
+    own, borrowed = chosen or min(known.values())
+    share = Decimal(expected.borrowed_ppm if expected else 0) / PPM
+    likely = own * (1 - share) + borrowed * share
+    cheapest = min(min(rate) for rate in known.values())
+    dearest = max(max(rate) for rate in known.values())
+    return plain + cards * cheapest, plain + cards * likely, plain + cards * dearest
+
+
+def _card_rates(flavor: int, prices: Prices) -> tuple[Decimal, Decimal] | None:
+    """Own and borrowed; where borrowed has no price of its own it costs the same."""
+    own = prices.get((OWN, flavor), prices.get((OWN, None)))
+    if own is None:
+        return None
+    return own, prices.get((BORROWED, flavor), prices.get((BORROWED, None), own))
+
+
+def _prices(tenant: int) -> tuple[str, Prices]:
+    rows = list(EffectivePrice.objects.filter(tenant_id=tenant).values_list("meter", "flavor_id", "price", "currency"))
+    return (rows[0][3] if rows else ""), {(meter, flavor): price for meter, flavor, price, _currency in rows}
+
+
+def _round(amount: Decimal) -> Decimal:
+    return round(amount, 2)

@@ -1,0 +1,133 @@
+"""Rows of a run -> the pure record that manifests are built from. Reads only."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils.crypto import salted_hmac
+
+from scheduling.cluster.run_spec import DEFAULT_USER_ID, CheckpointSpec, PodSpec, RoleSpec, RunSpec, VolumeMount
+from scheduling.models import Job, Lease, Pod, Role, Run
+
+GRACE = {
+    "production": timedelta(seconds=30),
+    "development": timedelta(seconds=300),
+    "batch": timedelta(seconds=30),
+}
+DEFAULT_CHECKPOINT_INTERVAL_S = 300
+DEFAULT_RESOURCE = "nvidia.com/gpu"
+
+
+def run_token(run_id: int) -> str:
+    """The run's token: the same for every repeat of a dispatch, so that a Secret made twice says the same."""
+    return salted_hmac("berth.run-token", str(run_id), algorithm="sha256").hexdigest()
+
+
+def token_digest(run_id: int) -> str:
+    """What is stored of the token."""
+    return hashlib.sha256(run_token(run_id).encode()).hexdigest()
+
+
+def read_run_specs(runs: Sequence[Run]) -> dict[int, RunSpec]:
+    """The records of several runs by run id, in a constant number of queries. Runs come with job, tenant and queue."""
+    jobs = [run.job_id for run in runs]
+    roles: dict[int, list[Role]] = defaultdict(list)
+    for role in Role.objects.filter(job_id__in=jobs).order_by("job_id", "position"):
+        roles[role.job_id].append(role)
+    pods: dict[int, list[Pod]] = defaultdict(list)
+    for pod in Pod.objects.filter(run__in=runs).select_related("node").order_by("run_id", "rank", "pk"):
+        pods[pod.run_id].append(pod)
+    cards, resources = _cards(runs)
+    return {run.pk: _spec(run, roles[run.job_id], pods[run.pk], cards, resources, _resume_path(run)) for run in runs}
+
+
+def _cards(runs: Sequence[Run]) -> tuple[dict[int, list[int]], dict[int, str]]:
+    """Card indexes by pod, in slot order, and the resource name they are asked for by."""
+    cards: dict[int, list[int]] = defaultdict(list)
+    resources: dict[int, str] = {}
+    rows = Lease.objects.filter(run__in=runs, card__isnull=False).order_by("pod_id", "slot")
+    for pod, index, resource in rows.values_list("pod_id", "card__index", "flavor__resource_name"):
+        cards[pod].append(index)
+        resources[pod] = resource or DEFAULT_RESOURCE
+    return cards, resources
+
+
+def _resume_path(run: Run) -> str | None:
+    """Where the attempt before this one last saved itself, by its own word, else its folder."""
+    if not run.resumes:
+        return None
+    before = Run.objects.filter(job_id=run.job_id, number__lt=run.number).order_by("-number").first()
+    if before is None:
+        return None
+    return before.checkpoint_path or f"{run.job.checkpoint_path.rstrip('/')}/r{before.number}"
+
+
+def _spec(
+    run: Run,
+    roles: Sequence[Role],
+    pods: Sequence[Pod],
+    cards: dict[int, list[int]],
+    resources: dict[int, str],
+    resume_from: str | None,
+) -> RunSpec:
+    job = run.job
+    first_pod = {pod.role_name: pod for pod in reversed(pods)}
+    return RunSpec(
+        job_id=job.pk,
+        run_number=run.number,
+        namespace=run.namespace,
+        tenant=job.tenant.slug,
+        queue=job.queue.name,
+        tier=job.tier,
+        proof=token_digest(run.pk)[:32],
+        grace_s=int(GRACE[job.tier].total_seconds()),
+        roles=tuple(_role(role, first_pod.get(role.name), cards, resources) for role in roles),
+        pods=tuple(
+            PodSpec(pod.role_name, pod.index, pod.rank if pod.in_gang else None, pod.node.name, tuple(cards[pod.pk]))
+            for pod in pods
+        ),
+        labels={str(key): str(value) for key, value in job.labels.items()},
+        api_url=f"http://127.0.0.1:{settings.BERTH_PORT}/api/v1",
+        token=run_token(run.pk),
+        checkpoint=_checkpoint(job, resume_from),
+        priority_class=f"berth-{job.tier}",
+    )
+
+
+def _role(role: Role, pod: Pod | None, cards: dict[int, list[int]], resources: dict[int, str]) -> RoleSpec:
+    held = cards.get(pod.pk, []) if pod is not None else []
+    volumes: list[dict[str, Any]] = role.volumes
+    return RoleSpec(
+        name=role.name,
+        image=role.image,
+        cpu_millicores=role.cpu_m,
+        memory_mib=role.memory_mib,
+        command=tuple(role.command),
+        args=tuple(role.args),
+        env={str(key): str(value) for key, value in role.env.items()},
+        env_from=tuple(role.env_from),
+        image_pull=tuple(role.image_pull),
+        cards=len(held),
+        resource_name=resources.get(pod.pk, DEFAULT_RESOURCE) if pod is not None else DEFAULT_RESOURCE,
+        cpu_limit_millicores=role.cpu_limit_m,
+        memory_limit_mib=role.memory_limit_mib,
+        volumes=tuple(
+            VolumeMount(entry["claim"], entry["mount"], bool(entry.get("read_only", False))) for entry in volumes
+        ),
+        ports=tuple(role.ports),
+        shm_mib=role.shm_mib,
+        run_as_user=role.run_as_user or DEFAULT_USER_ID,
+        run_as_group=role.run_as_group or DEFAULT_USER_ID,
+        fs_group=role.fs_group,
+        gang=role.in_gang,
+    )
+
+
+def _checkpoint(job: Job, resume_from: str | None) -> CheckpointSpec | None:
+    if not job.checkpoint_path:
+        return None
+    interval = job.checkpoint_interval_s or DEFAULT_CHECKPOINT_INTERVAL_S
+    return CheckpointSpec(job.checkpoint_path, interval, resume=resume_from is not None, resume_from=resume_from)

@@ -1,0 +1,38 @@
+"""Celery's door to the control loop: each task makes one call. The broker is an alarm clock; nothing is lost with a message."""
+
+from functools import cache
+
+from celery import shared_task
+
+from scheduling.control.loop import Loop
+from scheduling.control.observe import Observer
+from scheduling.control.sweep import sweep as run_sweep
+
+
+@cache
+def _loop() -> Loop:
+    """One per worker child: made after fork, on first use."""
+    return Loop()
+
+
+@cache
+def _observer() -> Observer:
+    return Observer()
+
+
+@shared_task(name="scheduling.cycle", ignore_result=True)
+def cycle() -> None:
+    """One turn of the loop; at once done when another process leads (Q05)."""
+    _loop().turn()
+
+
+@shared_task(name="scheduling.observe", ignore_result=True)
+def observe() -> None:
+    """One look at the clusters, unless the observer process just took one."""
+    _observer().observe_if_due()
+
+
+@shared_task(name="scheduling.sweep", ignore_result=True)
+def sweep() -> None:
+    """What a lost ring forgot."""
+    run_sweep()
