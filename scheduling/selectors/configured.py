@@ -23,7 +23,7 @@ from tenants.models import Flavor as FlavorRow
 from tenants.models import Pool as PoolRow
 
 KEPT_S: Final = 15.0
-WATCHED: Final = (Cohort, FlavorRow, PoolRow, Queue, Quota, QuotaTransfer, Tenant)
+WATCHED: Final[tuple[Any, ...]] = (Cohort, FlavorRow, PoolRow, Queue, Quota, QuotaTransfer, Tenant)
 """Tables with an event table beside them: its highest id tells whether anything changed."""
 HOST: Final = "host"
 """The level of a single node; every cluster has it."""
@@ -90,7 +90,7 @@ def configured(*, fresh: bool = False) -> Configured:
 
 def _version() -> tuple[Any, ...]:
     """Highest event ids of what is watched, highest ids of nodes and image rules: read by index, so it costs next to nothing."""
-    tables = [(model.pgh_event_model._meta.db_table, "pgh_id") for model in WATCHED]  # type: ignore[attr-defined]
+    tables = [(model.pgh_event_model._meta.db_table, "pgh_id") for model in WATCHED]
     tables += [(Node._meta.db_table, "id"), (ImageRule._meta.db_table, "id")]
     parts = [f'(SELECT max({key}) FROM "{table}")' for table, key in tables]  # noqa: S608 - own tables
     with connection.cursor() as cursor:
@@ -127,6 +127,4 @@ def _shapes(cluster: ClusterTables) -> dict[int, tuple[NodeShape, ...]]:
             for level in range(len(nodes.levels))
         )
         counts[pool][*(column[node] for column in columns), domains] += 1
-    return {
-        pool: tuple(NodeShape(*shape, count=count) for shape, count in found.items()) for pool, found in counts.items()
-    }
+    return {pool: tuple(NodeShape(*shape, count) for shape, count in found.items()) for pool, found in counts.items()}

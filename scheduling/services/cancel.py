@@ -1,7 +1,7 @@
 """Cancel a job in whatever state it is (F37): what waits ends at once, what holds cards leaves within its grace."""
 
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import DateTimeField, Value
@@ -12,12 +12,9 @@ from berth.common import alarm, clock
 from berth.common.errors import ConflictError
 from scheduling.models import Job, Run
 from scheduling.services.operating import require_operator
-from scheduling.states import REQUEUED, EndReason, JobState, RunState
-from scheduling.transitions import Cause, move_job, move_run
+from scheduling.states import EndReason, JobState, RunState
+from scheduling.transitions import CANCEL_GRACE, Cause, begin_stops, move_job
 from tenants.models import User
-
-CANCEL_GRACE: Final = timedelta(seconds=30)
-LIVE: Final = (RunState.ADMITTED, RunState.STARTING, RunState.RUNNING)
 
 
 class JobEndedError(ConflictError):
@@ -49,28 +46,15 @@ def _cancel(job: Job, state: JobState, cause: Cause, user: User) -> None:
         ended = {**asked, "end_reason": EndReason.CANCELLED.value}
         move_job(job.pk, old=[state], new=JobState.CANCELLED, cause=cause, changes=ended)
         return
+    Job.objects.filter(pk=job.pk).update(**asked)
+    live = Run.objects.filter(job_id=job.pk, ended_at__isnull=True).values_list("pk", flat=True)
+    begin_stops(list(live), stop_reason=EndReason.CANCELLED, grace=CANCEL_GRACE, cause=cause)
     if state is JobState.STOPPING:
-        Job.objects.filter(pk=job.pk).update(**asked)
         _hurry(job.pk, cause.at)
-        return
-    move_job(job.pk, old=[state], new=JobState.STOPPING, cause=cause, changes=asked)
-    run = (
-        Run.objects.filter(job_id=job.pk, state__in=[state.value for state in LIVE])
-        .values_list("pk", flat=True)
-        .first()
-    )
-    if run is not None:
-        stop = {
-            "stopping_at": cause.at,
-            "grace_until": cause.at + CANCEL_GRACE,
-            "stop_reason": EndReason.CANCELLED.value,
-        }
-        move_run(run, old=LIVE, new=RunState.STOPPING, cause=cause, changes=stop)
 
 
 def _hurry(job_id: int, at: datetime) -> None:
-    """A run that is leaving anyway leaves within the cancel's grace, and its job is not queued again."""
+    """A run that is leaving anyway leaves within the cancel's grace; why it leaves stays true."""
     sooner = Value(at + CANCEL_GRACE, output_field=DateTimeField())
     stopping = Run.objects.filter(job_id=job_id, state=RunState.STOPPING.value)
     stopping.update(grace_until=Least(Coalesce("grace_until", sooner), sooner))
-    stopping.filter(stop_reason__in=[reason.value for reason in REQUEUED]).update(stop_reason=EndReason.CANCELLED.value)

@@ -8,7 +8,7 @@ from scheduling.models import Job, Role
 from scheduling.services.submit import submit_job
 from tenants.models import User
 
-JSON_NULLS_LEFT_OUT: Final = (None, "", [], {})
+LEFT_OUT: Final[tuple[Any, ...]] = (None, "", [], {})
 
 
 def clone_job(user: User, job: Job, changes: Mapping[str, Any] | None = None) -> Job:
@@ -49,7 +49,7 @@ def _written(job: Job) -> dict[str, Any]:
         "objective": job.objective,
         "labels": dict(job.labels),
     }
-    return {key: value for key, value in body.items() if value not in JSON_NULLS_LEFT_OUT}
+    return {key: value for key, value in body.items() if value not in LEFT_OUT}
 
 
 def _role(role: Role) -> dict[str, Any]:

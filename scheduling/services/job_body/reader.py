@@ -107,13 +107,13 @@ class BodyReader:
         return self._whole(key, value, low, high)
 
     def _whole(self, key: str, value: Any, low: int, high: int) -> int | None:
-        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        if isinstance(value, bool) or not whole or not low <= value <= high:
+        number = int(value) if isinstance(value, float) and value.is_integer() else value
+        if isinstance(number, bool) or not isinstance(number, int) or not low <= number <= high:
             self.problem(
                 key, _("Must be a whole number from %(low)d to %(high)d.") % {"low": low, "high": high}, code="range"
             )
             return None
-        return int(value)
+        return number
 
     def amount(self, key: str, convert: Callable[[Decimal], int], high: int, rule: Any, *, low: int = 0) -> int | None:
         """A number in the door's unit, turned into the integer used inside by `convert`. `rule` says unit and precision."""
