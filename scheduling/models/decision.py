@@ -180,6 +180,8 @@ class Reservation(models.Model):
     released_at = models.DateTimeField(null=True, blank=True)
     why = models.CharField(max_length=40, blank=True, default="")
 
+    objects = models.Manager.from_queryset(scoped("queue__tenant", "job__tenant"))()
+
     class Meta:
         ordering = ["id"]
 
