@@ -1,0 +1,77 @@
+"""What a list of jobs may be narrowed by: `?tenant=&queue=&state=&tier=&user=&label=`."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from drf_canon.errors import QueryParamError
+from rest_framework.request import Request
+
+from scheduling.models import Job
+from scheduling.models.job import TIERS
+from scheduling.states import JobState
+
+JOB_QUERY: Final = {
+    "tenant": "Slug.",
+    "queue": "Name.",
+    "state": "One state, or several with commas.",
+    "tier": "One tier, or several with commas.",
+    "user": "Who submitted it.",
+    "label": "`key=value`, `key:value` or `key`.",
+}
+STATES: Final = tuple(state.value for state in JobState)
+TIER_NAMES: Final = tuple(tier for tier, _label in TIERS)
+
+
+@dataclass(frozen=True, slots=True)
+class JobQuery:
+    """Empty means not asked for."""
+
+    tenant: str = ""
+    queue: str = ""
+    states: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    user: str = ""
+    label: str = ""
+
+    def narrow(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
+        """The jobs that match all of it."""
+        found: dict[str, Any] = {}
+        if self.tenant:
+            found["tenant__slug"] = self.tenant
+        if self.queue:
+            found["queue__name"] = self.queue
+        if self.states:
+            found["state__in"] = self.states
+        if self.tiers:
+            found["tier__in"] = self.tiers
+        if self.user:
+            found["user__username"] = self.user
+        if self.label:
+            key, separator, value = _parts(self.label)
+            found["labels__contains" if separator else "labels__has_key"] = {key: value} if separator else key
+        return jobs.filter(**found)
+
+
+def read_job_query(request: Request) -> JobQuery:
+    """Raises a 400 that names every value that is none of its list."""
+    given = {name: request.query_params.get(name, "") for name in JOB_QUERY}
+    wrong: dict[str, str] = {}
+    states = _several(given["state"], STATES, "state", wrong)
+    tiers = _several(given["tier"], TIER_NAMES, "tier", wrong)
+    if wrong:
+        raise QueryParamError(wrong)
+    return JobQuery(given["tenant"], given["queue"], states, tiers, given["user"], given["label"])
+
+
+def _several(text: str, known: tuple[str, ...], name: str, wrong: dict[str, str]) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in text.split(",")) if text else ()
+    if any(part not in known for part in found):
+        wrong[name] = _("Choose from: %s.") % ", ".join(known)
+    return found
+
+
+def _parts(label: str) -> tuple[str, str, str]:
+    """Split at the first `=`, else at the first `:`."""
+    return label.partition("=" if "=" in label else ":")

@@ -1,0 +1,160 @@
+"""`/nodes`: machines and cards as last observed; a platform admin may fail, recover and cordon those of a simulated cluster."""
+
+from typing import Any
+
+import django_filters
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from scheduling.api.amounts import cards, gib
+from scheduling.api.job_schema import NumberField
+from scheduling.control.node_operations import order_card, order_node
+from scheduling.models import Card, Node
+from scheduling.selectors.node_facts import NodeFacts, node_facts
+from tenants.access.viewset import BerthViewSet
+from tenants.models import Flavor
+from tenants.permissions import Action
+
+NODE_STATES = ("ready", "cordoned", "not-ready", "lost")
+Fields = serializers.Serializer[Any]
+
+
+class CardSchema(Fields):
+    index = serializers.IntegerField()
+    mode = serializers.ChoiceField(choices=Flavor.Mode.choices)
+    health = serializers.ChoiceField(choices=Card.Health.choices)
+    held = NumberField(help_text="The part of the card that is held.")
+
+
+class NodeAmountsSchema(Fields):
+    gpu = NumberField()
+    cpu = NumberField()
+    memory_gib = NumberField()
+
+
+class NodeSchema(Fields):
+    cluster = serializers.CharField()
+    name = serializers.CharField()
+    pool = serializers.CharField()
+    flavor = serializers.CharField(allow_null=True)
+    state = serializers.ChoiceField(choices=NODE_STATES)
+    cordoned = serializers.BooleanField()
+    capacity = NodeAmountsSchema(help_text="What is in service.")
+    free = NodeAmountsSchema(help_text="What could be started on it; 0 while it starts nothing.")
+    topology = serializers.DictField(child=serializers.CharField(), help_text="Level → domain.")
+    cards = CardSchema(many=True)
+    last_sign_at = serializers.DateTimeField(allow_null=True)
+    lost_at = serializers.DateTimeField(allow_null=True)
+
+
+class NodeFilter(django_filters.FilterSet):
+    cluster = django_filters.CharFilter(field_name="cluster__name")
+    pool = django_filters.CharFilter(field_name="pool__name")
+    flavor = django_filters.CharFilter(field_name="flavor__name")
+    state = django_filters.ChoiceFilter(choices=Node.State.choices)
+
+
+class NodeViewSet(BerthViewSet):
+    """Nodes of shared pools and of one's own partitions."""
+
+    required = {
+        "list": Action.SUPPLY_READ,
+        "retrieve": Action.SUPPLY_READ,
+        "fail": Action.NODE_OPERATE,
+        "recover": Action.NODE_OPERATE,
+        "cordon": Action.NODE_OPERATE,
+        "uncordon": Action.NODE_OPERATE,
+        "fail_card": Action.NODE_OPERATE,
+        "recover_card": Action.NODE_OPERATE,
+    }
+    queryset = Node.objects.select_related("cluster", "pool", "flavor")
+    serializer_class = NodeSchema
+    filterset_class = NodeFilter
+    ordering_fields = {"id": "id", "name": "name"}
+    ordering = ("name",)
+
+    def get_object(self) -> Node:
+        """By cluster and name."""
+        lookup = {"cluster__name": self.kwargs["cluster"], "name": self.kwargs["name"]}
+        return self.one_of(self.get_queryset(), **lookup)  # type: ignore[no-any-return]
+
+    @extend_schema(operation_id="nodes_list", responses=NodeSchema(many=True))
+    def list(self, request: Request) -> Response:
+        nodes = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        return self.get_paginated_response([node_document(facts) for facts in node_facts(nodes)])
+
+    @extend_schema(operation_id="nodes_retrieve", responses=NodeSchema)
+    def retrieve(self, request: Request, **_path: str) -> Response:
+        return self._answer(self.get_object())
+
+    @extend_schema(operation_id="nodes_fail", request=None, responses={202: NodeSchema})
+    def fail(self, request: Request, **_path: str) -> Response:
+        """The node falls silent; what it holds is lost and placed anew. The answer is the node as last observed."""
+        return self._order("fail")
+
+    @extend_schema(operation_id="nodes_recover", request=None, responses={202: NodeSchema})
+    def recover(self, request: Request, **_path: str) -> Response:
+        return self._order("recover")
+
+    @extend_schema(operation_id="nodes_cordon", request=None, responses={202: NodeSchema})
+    def cordon(self, request: Request, **_path: str) -> Response:
+        """It starts nothing new and keeps what it runs."""
+        return self._order("cordon")
+
+    @extend_schema(operation_id="nodes_uncordon", request=None, responses={202: NodeSchema})
+    def uncordon(self, request: Request, **_path: str) -> Response:
+        return self._order("uncordon")
+
+    @extend_schema(operation_id="nodes_cards_fail", request=None, responses={202: NodeSchema})
+    def fail_card(self, request: Request, **_path: str) -> Response:
+        """The card goes out of service; who holds it is placed anew."""
+        return self._order_card("fail")
+
+    @extend_schema(operation_id="nodes_cards_recover", request=None, responses={202: NodeSchema})
+    def recover_card(self, request: Request, **_path: str) -> Response:
+        return self._order_card("recover")
+
+    def _order(self, order: str) -> Response:
+        node = self.get_object()
+        order_node(self.user, node, order)
+        return self._answer(node, status.HTTP_202_ACCEPTED)
+
+    def _order_card(self, order: str) -> Response:
+        node = self.get_object()
+        order_card(self.user, node, int(self.kwargs["index"]), order)
+        return self._answer(node, status.HTTP_202_ACCEPTED)
+
+    def _answer(self, node: Node, status_code: int = status.HTTP_200_OK) -> Response:
+        return Response(node_document(node_facts([node])[0]), status=status_code)
+
+
+def node_document(facts: NodeFacts) -> dict[str, Any]:
+    node = facts.node
+    return {
+        "cluster": node.cluster.name,
+        "name": node.name,
+        "pool": node.pool.name,
+        "flavor": node.flavor.name if node.flavor is not None else None,
+        "state": facts.state,
+        "cordoned": node.cordoned,
+        "capacity": {"gpu": cards(facts.usable_m), "cpu": cards(node.cpu_m), "memory_gib": gib(node.memory_mib)},
+        "free": {
+            "gpu": cards(facts.free_m),
+            "cpu": cards(facts.cpu_free_m),
+            "memory_gib": gib(facts.memory_free_mib),
+        },
+        "topology": facts.topology,
+        "cards": [
+            {
+                "index": each.card.index,
+                "mode": each.card.mode,
+                "health": each.card.health,
+                "held": cards(each.held_m),
+            }
+            for each in facts.cards
+        ],
+        "last_sign_at": node.last_sign_at,
+        "lost_at": node.lost_at,
+    }

@@ -1,0 +1,73 @@
+"""`POST /runs/{id}/report`: a run's own pods tell how far they are, by the run token in place of a person's."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from berth.common.bodies import number
+from berth.common.units import from_ppm
+from scheduling.services.run_reports import BadTokenError, report_run
+from tenants.access.limits import limit_headers, take
+
+SCHEME = "bearer"
+
+
+class ReportedCheckpointSchema(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(choices=["writing", "done"])
+    path = serializers.CharField(required=False, max_length=500)
+    at = serializers.DateTimeField(required=False)
+
+
+class ReportSchema(serializers.Serializer[Any]):
+    progress = serializers.FloatField(required=False, min_value=0, max_value=1)
+    step = serializers.IntegerField(required=False, min_value=0)
+    loss = serializers.FloatField(required=False)
+    wanted_size = serializers.IntegerField(required=False, min_value=1)
+    checkpoint = ReportedCheckpointSchema(required=False)
+
+
+class ReportedSchema(serializers.Serializer[Any]):
+    job = serializers.IntegerField()
+    run = serializers.IntegerField()
+    state = serializers.CharField()
+    progress = serializers.FloatField(allow_null=True)
+    grace_until = serializers.DateTimeField(allow_null=True, help_text="Set once the run was asked to leave.")
+
+
+class RunReportView(APIView):
+    """The token is the run's, so no person's roles apply; limits count by address."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+    def check_throttles(self, request: Request) -> None:
+        take(request)
+
+    @extend_schema(operation_id="runs_report", request=ReportSchema, responses=ReportedSchema, auth=[{"token": []}])
+    def post(self, request: Request, run_id: int) -> Response:
+        """Report progress and checkpoints. The answer says whether the run was asked to leave, and until when it may stay."""
+        scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != SCHEME or not token:
+            raise BadTokenError
+        run = report_run(run_id, token.strip(), request.data)
+        return Response(
+            {
+                "job": run.job_id,
+                "run": run.number,
+                "state": run.state,
+                "progress": None if run.progress_ppm is None else number(from_ppm(run.progress_ppm)),
+                "grace_until": run.grace_until,
+            }
+        )
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        for name, value in limit_headers(request).items():
+            response.headers[name] = value
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response

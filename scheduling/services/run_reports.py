@@ -1,0 +1,90 @@
+"""What the pods of a run report with its token: progress, wanted size, checkpoints (DESIGN section 7)."""
+
+import hashlib
+import hmac
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils.translation import gettext_lazy as _
+
+from berth.common import clock
+from berth.common.errors import BerthError, ConflictError, Problems
+from berth.common.units import to_ppm
+from scheduling.models import Run
+from scheduling.services.job_body.reader import BodyReader
+from scheduling.services.job_body.role import MOST_REPLICAS
+from scheduling.states import RunState
+
+CHECKPOINT_STATES: Final = ("writing", "done")
+PROGRESS_RULE: Final = _("Must be a number from 0 to 1 with at most 6 decimals.")
+MOST_STEPS: Final = 2**63 - 1
+LOSS_LIMIT: Final = 1e300
+
+
+class BadTokenError(BerthError):
+    code = "unauthenticated"
+    status = 401
+    message = _("This token is not the run's.")
+
+
+class RunEndedError(ConflictError):
+    code = "run-ended"
+    message = _("The run has ended; what it reports changes nothing.")
+
+
+def token_digest(token: str) -> str:
+    """What is stored of a run's token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def report_run(run_id: int, token: str, body: Any) -> Run:
+    """Store what `body` reports. BadTokenError for another token (and for a run that does not exist: no hint), RunEndedError,
+    InvalidError with every wrong field."""
+    run = Run.objects.filter(pk=run_id).first()
+    if run is None or not run.token_digest or not hmac.compare_digest(run.token_digest, token_digest(token)):
+        raise BadTokenError
+    if run.state == RunState.ENDED or run.fenced:
+        raise RunEndedError
+    changes = _read(body, clock.now())
+    with transaction.atomic():
+        if not Run.objects.filter(pk=run.pk, ended_at__isnull=True).update(**changes):
+            raise RunEndedError
+    run.refresh_from_db()
+    return run
+
+
+def _read(body: Any, now: datetime) -> dict[str, Any]:
+    problems = Problems()
+    fields = BodyReader(body, problems)
+    checkpoint = fields.below("checkpoint")
+    given: dict[str, Any] = {
+        "progress_ppm": fields.amount("progress", lambda value: to_ppm(round(value, 6)), 1, PROGRESS_RULE),
+        "step": fields.integer("step", 0, MOST_STEPS),
+        "loss": _loss(fields),
+        "wanted_size": fields.integer("wanted_size", 1, MOST_REPLICAS),
+        "checkpoint_state": checkpoint.choice("state", CHECKPOINT_STATES),
+        "checkpoint_path": checkpoint.text("path", longest=500) or None,
+        "checkpoint_at": checkpoint.instant("at"),
+    }
+    if fields.has("checkpoint") and not checkpoint.has("state"):
+        checkpoint.problem("state", _("Choose one of: %s.") % ", ".join(CHECKPOINT_STATES), code="required")
+    checkpoint.close()
+    fields.close()
+    problems.raise_if_any()
+    if given["checkpoint_state"] == "done" and given["checkpoint_at"] is None:
+        given["checkpoint_at"] = now
+    if given["checkpoint_at"] is not None:
+        given["checkpoint_at"] = min(given["checkpoint_at"], now)
+    return {"reported_at": now, **{name: value for name, value in given.items() if value is not None}}
+
+
+def _loss(fields: BodyReader) -> float | None:
+    value = fields.raw("loss")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not abs(value) <= LOSS_LIMIT:
+        fields.problem("loss", _("Must be a number."), code="type")
+        return None
+    return float(value)
