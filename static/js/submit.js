@@ -24,7 +24,9 @@
   const follow = () => {
     const verdict = box.querySelector("[data-button-word]");
     const button = form.querySelector("[data-submit-word]");
-    if (verdict && button) button.textContent = verdict.dataset.buttonWord;
+    if (!verdict || !button) return;
+    button.textContent = verdict.dataset.buttonWord;
+    form.querySelector("[data-summary-word]").textContent = verdict.dataset.summary;
   };
 
   const ask = async () => {

@@ -1,4 +1,4 @@
-"""What the frame round every page needs: navigation by role, the tenant switcher, colours, and the strip when something is degraded."""
+"""What the frame round every page needs: navigation by role, the tenant switcher, colours."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -8,8 +8,8 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from scheduling.selectors.freshness import Freshness, current_freshness
 from tenants.models import Tenant
+from tenants.permissions import Action, can
 from tenants.scoping import sees_everything
 from tenants.selectors.chosen_tenant import tenants_of
 
@@ -31,15 +31,6 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
-    """One line under the bar, only when degraded: what is wrong and what still works."""
-
-    hue: str
-    title: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Frame:
     theme: str = "auto"
     current: str = ""
@@ -50,7 +41,6 @@ class Frame:
     tenant_target: str = "overview"
     sees_all: bool = False
     may_submit: bool = False
-    strip: Strip | None = None
 
 
 OVERVIEW = Entry("overview", "overview", gettext_lazy("Overview"))
@@ -80,7 +70,7 @@ def build_frame(request: HttpRequest) -> Frame:
     everything = sees_everything(user)
     tenant = getattr(request, "tenant", None) or None
     tenants = tenants_of(user)
-    submits = bool(tenants) and not (everything and "platform-admin" not in user.platform_role_names)
+    submits = can(user, Action.JOB_SUBMIT)
     work = (OVERVIEW, JOBS, SUBMIT, QUOTA) if submits else (OVERVIEW, JOBS, QUOTA)
     groups = [Group(_("Work"), work), Group(_("Money"), (STATEMENTS,))]
     if user.is_staff:
@@ -95,21 +85,4 @@ def build_frame(request: HttpRequest) -> Frame:
         tenant_target=current if current in {"overview", "jobs", "quota", "statements", "submit"} else "overview",
         sees_all=everything,
         may_submit=submits,
-        strip=_strip(current_freshness()),
     )
-
-
-def _strip(freshness: Freshness) -> Strip | None:
-    if freshness.state == "stale":
-        return Strip(
-            "red",
-            _("Decisions are paused."),
-            _("Running jobs go on, and you can submit and cancel; nothing new starts until the scheduler is back."),
-        )
-    if freshness.state == "unreachable":
-        return Strip(
-            "amber",
-            _("A cluster cannot be reached."),
-            _("Its running jobs go on; what happens there is shown and charged once it answers again."),
-        )
-    return None

@@ -70,6 +70,92 @@ TIERS: Final[Mapping[str, Any]] = {
     "batch": _("batch"),
 }
 
+WAITS: Final[Mapping[str, Any]] = {
+    "suspended": _("suspended by a person"),
+    "not-before": _("start time not reached"),
+    "dependency": _("another job comes first"),
+    "array-limit": _("array limit reached"),
+    "budget": _("budget used up"),
+    "backoff": _("next try is due later"),
+    "maintenance": _("pool in maintenance"),
+    "cluster-unreachable": _("cluster unreachable"),
+    "node-lost": _("node lost, looking for a place"),
+    "impossible": _("can never start as it is"),
+    "planner-fault": _("planner fault"),
+    "kept-for-preempted": _("place is being cleared"),
+    "quota-nominal": _("nominal quota used up"),
+    "quota-borrow-limit": _("borrowing limit reached"),
+    "cards-busy": _("cards busy"),
+    "cpu-busy": _("CPU busy"),
+    "memory-busy": _("memory busy"),
+    "fragmented": _("free cards scattered over nodes"),
+    "topology": _("no single domain has room"),
+    "reserved": _("reserved for an earlier job"),
+    "fair-share": _("others with a smaller share first"),
+}
+
+PREEMPTS: Final[Mapping[str, Any]] = {
+    "drain": _("node drained"),
+    "watermark": _("over-commit taken back"),
+    "yield": _("batch yielded"),
+    "loan-expired": _("loan expired"),
+    "reclaim-nominal": _("nominal quota reclaimed"),
+    "priority": _("higher priority"),
+    "fair-share": _("fair share"),
+    "time-share": _("turn is over"),
+}
+
+SEGMENTS: Final[Mapping[str, Any]] = {
+    "billable": _("charged"),
+    "grace": _("grace after an eviction notice"),
+    "fault": _("platform fault"),
+    "after-last-sign": _("after the last sign of life"),
+    "set-aside": _("on the tenant's own nodes, charged whole"),
+}
+
+HAVE: Final[Mapping[str, Any]] = {
+    "": _("can be had now"),
+    "quota-nominal": _("left of the nominal quota"),
+    "quota-borrow-limit": _("still to be had, own and borrowed"),
+    "cards-busy": _("free now"),
+    "cpu-busy": _("free now"),
+    "memory-busy": _("free now"),
+    "fragmented": _("free on single nodes"),
+    "topology": _("free in the best domain"),
+    "reserved": _("free and not reserved"),
+    "fair-share": _("free now"),
+    "impossible": _("can be had at most"),
+    "budget": _("covered by the budget"),
+}
+
+WHY_NOT: Final[Mapping[str, Any]] = {
+    "": _("Not enough is known yet."),
+    "no-run-times": _("Too many of the jobs that run or come before declare no run time."),
+}
+
+CAUSES: Final[Mapping[str, Any]] = {
+    "submitted": _("submitted"),
+    "imported": _("imported"),
+    "admitted": _("cards assigned"),
+    "started": _("all pods run"),
+    "suspended": _("suspended"),
+    "resumed": _("resumed"),
+    "cancel": _("cancelled by a person"),
+}
+
+METER_UNITS: Final[Mapping[str, Any]] = {
+    "card_hour": _("card-hour"),
+    "borrowed_card_hour": _("card-hour"),
+    "cpu_core_hour": _("core-hour"),
+    "memory_gib_hour": _("GiB-hour"),
+    "storage_gb_month": _("GB-month"),
+    "egress_gb": "GB",
+}
+
+END_REASON_WORDS: Final[Mapping[str, Any]] = {code: sign.word for code, sign in END_REASONS.items()}
+
+WORDS: Final[Mapping[str, Mapping[str, Any]]] = {"wait": WAITS, "preempt": PREEMPTS, "segment": SEGMENTS}
+
 RESOURCES: Final[Mapping[str, Any]] = {
     "gpu": _("cards"),
     "cpu": _("CPU cores"),
@@ -96,7 +182,12 @@ def sign(kind: str, code: str) -> Sign:
     return SIGNS[kind].get(code) or Sign("queued", "neutral", code)
 
 
+def plain_word(kind: str, code: str) -> Any:
+    """The short name of a code that has no glyph; an unknown one is shown as itself."""
+    return WORDS[kind].get(code, code)
+
+
 def resource_name(key: str) -> Any:
     """`gpu:a100-80g` is the flavor's own name; other keys have a word with their unit."""
     resource, _colon, flavor = key.partition(":")
-    return flavor or RESOURCES.get(resource, resource)
+    return _("%(flavor)s cards") % {"flavor": flavor} if flavor else RESOURCES.get(resource, resource)

@@ -2,6 +2,8 @@
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from django import template
 from django.utils import timezone
@@ -53,6 +55,20 @@ def money(amount: Decimal | str | None, currency: str) -> str:
 @register.simple_tag
 def money_range(low: Decimal | str, high: Decimal | str, currency: str) -> str:
     return numbers.money_range(low, high, currency, get_language())
+
+
+@register.simple_tag
+def estimate_range(estimate: Any) -> str:
+    """An estimate without currency, for places that name it once: 3,200–4,100."""
+    low, high = numbers.quantity(estimate.low, most=0), numbers.quantity(estimate.high, most=0)
+    return f"~{low}" if low == high else f"{low}–{high}"
+
+
+@register.filter
+def key_amount(value: int, key: str) -> str:
+    """An inner integer by contract resource key (`gpu:a100-80g`, `cpu`, `memory_gib`, `vram_gib`, `nodes`)."""
+    resource = key.partition(":")[0].removesuffix("_gib")
+    return resource_amount(value, resource)
 
 
 @register.filter
@@ -117,6 +133,24 @@ def clock_seconds(at: datetime | None) -> str:
 def stamp(at: datetime | None) -> str:
     """2026-11-22 14:32."""
     return numbers.UNKNOWN if at is None else times.stamp(at, zone=timezone.get_current_timezone())
+
+
+@register.filter
+def stamp_seconds(at: datetime | None) -> str:
+    """2026-11-22 14:32:05."""
+    return numbers.UNKNOWN if at is None else times.stamp(at, zone=timezone.get_current_timezone(), seconds=True)
+
+
+@register.filter
+def clock_of(at: datetime) -> str:
+    """14:32:05, whatever the day: the second half of a range whose first half names it."""
+    return at.astimezone(timezone.get_current_timezone()).strftime("%H:%M:%S")
+
+
+@register.filter
+def in_zone(at: datetime, zone: str) -> str:
+    """2026-11-22 14:32 in a named zone: documents are written in their billing zone, not in their reader's."""
+    return times.stamp(at, zone=ZoneInfo(zone))
 
 
 @register.filter

@@ -7,10 +7,14 @@ from django import template
 from django.http import QueryDict
 from django.template.context import RequestContext
 
+from berth.common import reasons
 from berth.pages import words
 from berth.pages.drawing import draw_quota, draw_strip
 
 register = template.Library()
+
+CELL_PX = 14
+CELLS_SHOWN = 16
 
 
 @register.inclusion_tag("components/icon.html")
@@ -33,7 +37,9 @@ def tier(code: str) -> dict[str, Any]:
 @register.filter
 def word(code: str, kind: str = "job") -> Any:
     """The word alone, where a sentence or a menu needs it."""
-    return words.TIERS.get(code, code) if kind == "tier" else words.sign(kind, code).word
+    if kind == "tier":
+        return words.TIERS.get(code, code)
+    return words.plain_word(kind, code) if kind in words.WORDS else words.sign(kind, code).word
 
 
 @register.filter
@@ -93,6 +99,61 @@ def address_with(context: RequestContext, **changes: Any) -> str:
     if "cursor" not in changes:
         query.pop("cursor", None)
     return f"?{query.urlencode()}" if query else "?"
+
+
+@register.filter
+def amounts(mapping: Mapping[str, int]) -> str:
+    """Amounts by contract key as people read them: 8 cards (a100-80g), 64 CPU cores."""
+    return reasons.amounts_text(mapping)
+
+
+@register.inclusion_tag("components/card_row.html")
+def card_row(cards_m: int) -> dict[str, Any]:
+    """Whole cards as a row of cells, eight to a node's width; shares are drawn as one cell."""
+    return {
+        "cells": [index * CELL_PX for index in range(max(1, min(cards_m // 1000, CELLS_SHOWN)))],
+        "width": CELL_PX * CELLS_SHOWN,
+    }
+
+
+@register.filter
+def wait_sentence(wait: reasons.WaitFacts) -> str:
+    return reasons.wait_sentence(wait)
+
+
+@register.filter
+def wait_step(wait: reasons.WaitFacts) -> str:
+    return reasons.wait_step(wait)
+
+
+@register.filter
+def meter_unit(meter: str) -> Any:
+    """The unit a meter counts in."""
+    return words.METER_UNITS.get(meter, "")
+
+
+@register.filter
+def have_word(code: str) -> Any:
+    """What `have` is for a wait code: what is left of quota, free, or fits."""
+    return words.HAVE.get(code, words.HAVE[""])
+
+
+@register.filter
+def why_not_text(code: str) -> Any:
+    """Why no start range can be told."""
+    return words.WHY_NOT.get(code) or words.WAITS.get(code, code)
+
+
+@register.filter
+def cause_word(code: str) -> Any:
+    """Why a state changed; a code without a word is shown as itself."""
+    return words.CAUSES.get(code) or words.PREEMPTS.get(code) or words.END_REASON_WORDS.get(code, code)
+
+
+@register.filter
+def end_text(code: str, cards_m: int) -> str:
+    """Why a job ended and what to do, as one text."""
+    return reasons.end_message(code, held={"gpu": cards_m} if cards_m else {})
 
 
 @register.filter

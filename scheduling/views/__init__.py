@@ -1,0 +1,1 @@
+"""Pages of jobs, queues and quota: parse, one call, render."""

@@ -1,0 +1,128 @@
+"""The submit page: form and YAML are two faces of one body, and the preview beside them is what REST answers for that body."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from berth.common.errors import FieldProblem, ForbiddenError, InvalidError, NotFoundError
+from scheduling.control.preview import preview_job
+from scheduling.selectors.freshness import current_freshness
+from scheduling.selectors.job_page import visible_job
+from scheduling.selectors.submit_choices import submit_choices
+from scheduling.services.clone import body_of
+from scheduling.services.job_body import body_from_yaml, body_to_yaml
+from scheduling.services.submit import submit_job
+from scheduling.views.job_form import Body, anchor_of, body_of_form, empty_body, fields_of, label_of
+from scheduling.views.preview_face import face_of
+from tenants.models import Tenant
+
+FORM, YAML = "form", "yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownProblem:
+    """A wrong field with its label and the id of where to fix it."""
+
+    anchor: str
+    label: Any
+    message: Any
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def submit(request: HttpRequest) -> HttpResponse:
+    """GET opens an empty or cloned form; POST submits it, or (`face`) shows the same body with its other face."""
+    if request.method != "POST":
+        return _page(request, _opened_with(request), face=request.GET.get("face", FORM))
+    source = request.POST.get("clone", "")
+    cloned = visible_job(request.user, int(source)) if source.isdecimal() else None
+    try:
+        body = _body(request)
+    except InvalidError as error:
+        return _page(request, {}, face=YAML, text=request.POST.get("yaml", ""), problems=error.problems)
+    if "face" in request.POST:
+        return _page(request, body, face=request.POST["face"])
+    try:
+        job = submit_job(request.user, body, cloned_from=cloned)
+    except InvalidError as error:
+        return _page(request, body, face=request.POST.get("shown", FORM), problems=error.problems)
+    except (ForbiddenError, NotFoundError) as error:
+        refusal = FieldProblem("queue", error.code, str(error))
+        return _page(request, body, face=request.POST.get("shown", FORM), problems=(refusal,))
+    messages.success(request, _("Submitted. The next cycle looks at it, within seconds."))
+    return redirect("job", job_id=job.pk)
+
+
+@login_required
+@require_POST
+def preview(request: HttpRequest) -> HttpResponse:
+    """The preview of the form as it stands; changes nothing. What is wrong is part of the answer, not an error."""
+
+    context: dict[str, Any] = {"freshness": current_freshness()}
+    try:
+        body = _body(request)
+        answer = preview_job(request.user, body)
+        context |= {"preview": face_of(answer), "cards": _cards(body), "problems": _shown(answer.problems)}
+    except InvalidError as error:
+        context["problems"] = _shown(error.problems)
+    except (ForbiddenError, NotFoundError) as error:
+        context["problems"] = _shown((FieldProblem("queue", error.code, str(error)),))
+    return render(request, "scheduling/preview.html", context)
+
+
+def _page(request: HttpRequest, body: Body, *, face: str, text: str | None = None, problems: Any = ()) -> HttpResponse:
+    shown = _shown(problems)
+    fields = fields_of(body)
+    context = {
+        "freshness": current_freshness(),
+        "face": YAML if face == YAML else FORM,
+        "fields": fields,
+        "rest": json.dumps(body),
+        "yaml": body_to_yaml(body) if text is None else text,
+        "more_roles": max(0, len(body.get("roles") or []) - 1) if isinstance(body.get("roles"), list) else 0,
+        "choices": submit_choices(request.user),
+        "clone": request.POST.get("clone") or request.GET.get("clone", ""),
+        "problems": shown,
+        "problem_at": {problem.anchor: problem.message for problem in reversed(shown)},
+        "folded_open": any(problem.anchor.startswith("field-") and fields for problem in shown),
+    }
+    return render(request, "scheduling/submit.html", context, status=400 if problems else 200)
+
+
+def _opened_with(request: HttpRequest) -> Body:
+    """A clone's body, or an empty one for the first queue of the chosen tenant."""
+    source = request.GET.get("clone", "")
+    if source.isdecimal():
+        return body_of(visible_job(request.user, int(source)))
+    tenant: Tenant | None = request.tenant or None  # type: ignore[attr-defined]
+    choices = submit_choices(request.user).queues
+    mine = [choice for choice in choices if tenant is None or choice.tenant == tenant.slug] or list(choices)
+    body = empty_body()
+    return {"tenant": mine[0].tenant, "queue": mine[0].name, **body} if mine else body
+
+
+def _body(request: HttpRequest) -> Body:
+    """Raises InvalidError for YAML that is none."""
+    if request.POST.get("shown") == YAML:
+        body = body_from_yaml(request.POST.get("yaml", ""))
+        return body if isinstance(body, dict) else {}
+    return body_of_form(request.POST)
+
+
+def _shown(problems: Any) -> list[ShownProblem]:
+    return [ShownProblem(anchor_of(problem.field), label_of(problem.field), problem.message) for problem in problems]
+
+
+def _cards(body: Body) -> int | float | None:
+    """Cards of all pods together, for the button's words; None where the body does not say so in numbers."""
+    try:
+        return sum(role["replicas"] * role.get("resources", {}).get("gpu", 0) for role in body["roles"])
+    except (KeyError, TypeError, AttributeError):
+        return None
