@@ -140,6 +140,12 @@ AUTHENTICATION_BACKENDS = [
     "allauth.account.auth_backends.AuthenticationBackend",
 ]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "overview"
+LOGOUT_REDIRECT_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+ACCOUNT_ADAPTER = "berth.pages.accounts.ClosedAccounts"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 KNOX_TOKEN_MODEL = "tenants.ApiToken"  # noqa: S105 - a model's name
 REST_KNOX = {
     "TOKEN_TTL": None,
