@@ -1,5 +1,7 @@
 """Price books and rates with effective dates (BIL-03)."""
 
+from typing import Any, Self
+
 import pghistory
 import pgtrigger
 from django.contrib.postgres.constraints import ExclusionConstraint
@@ -13,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from billing.rating import Meter
 from tenants.models import Flavor, Tenant
 from tenants.models.quota import TsTzRange
-from tenants.scoping import scoped
+from tenants.scoping import ScopedQuerySet, scoped, sees_everything
 
 
 class MeterChoices(models.TextChoices):
@@ -27,6 +29,16 @@ class MeterChoices(models.TextChoices):
     EGRESS_GB = Meter.EGRESS_GB.value, _("egress GB")
 
 
+class PriceBookQuerySet(ScopedQuerySet):
+    """A book is visible through what is in it: general rates are everybody's, agreed ones their tenant's."""
+
+    def visible_to(self, user: Any) -> Self:
+        """All books for platform roles; for others those with a rate they may see."""
+        if sees_everything(user):
+            return self
+        return self.filter(pk__in=Rate.objects.visible_to(user).order_by().values("price_book_id"))
+
+
 @pghistory.track()
 class PriceBook(models.Model):
     """A named collection of rates in one currency: a public list, or what was agreed with somebody."""
@@ -35,6 +47,8 @@ class PriceBook(models.Model):
     currency = models.CharField(max_length=3)
     note = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField()
+
+    objects = models.Manager.from_queryset(PriceBookQuerySet)()
 
     class Meta:
         ordering = ["id"]
@@ -78,7 +92,7 @@ class Rate(models.Model):
     valid_to = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField()
 
-    objects = models.Manager.from_queryset(scoped("tenant"))()
+    objects = models.Manager.from_queryset(scoped("tenant", shared=True))()
 
     class Meta:
         ordering = ["id"]

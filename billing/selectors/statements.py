@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from billing.models import Adjustment, BillingPeriod, LedgerEntry, Statement
@@ -41,9 +41,22 @@ def last_rows(period: BillingPeriod) -> tuple[int, int]:
     return entry or 0, adjustment or 0
 
 
+def tenants_with_news() -> list[int]:
+    """Tenants with an open period whose current draft does not know the last row posted to it, or that has none."""
+    periods = _with_last_rows(BillingPeriod.objects.filter(state=BillingPeriod.State.OPEN)).filter(_NEWS)
+    return sorted(set(periods.order_by().values_list("tenant_id", flat=True)))
+
+
 def _outdated(period_ids: Iterable[int]) -> set[int]:
     """Periods with something posted that their current draft does not know, or that ended since it was written."""
+    periods = _with_last_rows(BillingPeriod.objects.filter(pk__in=list(period_ids)))
+    return set(periods.filter(_NEWS | Q(billed_to__lt=F("ends_at"))).values_list("pk", flat=True))
 
+
+_NEWS = Q(entry__gt=F("entries_to")) | Q(adjustment__gt=F("adjustments_to"))
+
+
+def _with_last_rows(periods: QuerySet[BillingPeriod]) -> QuerySet[BillingPeriod]:
     def last(model: type[LedgerEntry] | type[Adjustment]) -> Coalesce:
         rows = model.objects.filter(period=OuterRef("pk")).order_by("-id").values("id")[:1]
         return Coalesce(Subquery(rows), 0)
@@ -51,12 +64,10 @@ def _outdated(period_ids: Iterable[int]) -> set[int]:
     def of_draft(name: str) -> Subquery:
         return Subquery(Statement.objects.filter(period=OuterRef("pk"), superseded_at__isnull=True).values(name)[:1])
 
-    found = BillingPeriod.objects.filter(pk__in=list(period_ids)).annotate(
+    return periods.annotate(
         entry=last(LedgerEntry),
         adjustment=last(Adjustment),
         entries_to=Coalesce(of_draft("entries_to"), 0),
         adjustments_to=Coalesce(of_draft("adjustments_to"), 0),
         billed_to=of_draft("billed_to"),
     )
-    late = Q(entry__gt=F("entries_to")) | Q(adjustment__gt=F("adjustments_to")) | Q(billed_to__lt=F("ends_at"))
-    return set(found.filter(late).values_list("pk", flat=True))

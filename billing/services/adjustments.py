@@ -14,6 +14,7 @@ from billing.models import Adjustment, BillingPeriod, Statement
 from billing.services.drafts import refresh_tenant
 from billing.services.periods import reach
 from tenants.models import Tenant, User
+from tenants.services.audit import record_event
 
 _MOST = Decimal(10) ** 12
 
@@ -56,6 +57,8 @@ def post_adjustment(
             created_at=clock.now(),
         )
     )
+    detail = {"amount": str(adjustment.amount), "period": period.label, "reason": adjustment.reason}
+    record_event(by=by, action="adjustment.create", on=adjustment, tenant=tenant, detail=detail)
     refresh_tenant(tenant.pk, labels=frozenset({period.label}))
     return adjustment
 

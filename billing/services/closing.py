@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from berth.common import clock
 from berth.common.errors import BerthError, ConflictError, NotFoundError
+from berth.common.money import money_text
 from billing import ledger
 from billing.metering import Month
 from billing.models import BillingPeriod, Statement
@@ -18,6 +19,7 @@ from billing.services.drafts import rate_period, write_draft
 from billing.services.metering import meter_jobs, meter_nodes
 from billing.services.periods import reach
 from tenants.models import Tenant, User
+from tenants.services.audit import record_event
 
 
 class PeriodNotEndedError(ConflictError):
@@ -92,7 +94,10 @@ def close_period(tenant: Tenant, month: Month, *, by: User | None = None) -> Sta
     if rated.missing:
         raise PriceMissingError.of(rated.missing[0])
     draft = write_draft(tenant, period, rated, as_of=period.ends_at)
-    return ledger.issue(draft, period, at=clock.now(), by=by)
+    issued = ledger.issue(draft, period, at=clock.now(), by=by)
+    detail = {"period": period.label, "number": issued.number, "total": money_text(issued.total, issued.currency)}
+    record_event(by=by, action="period.close", on=period, tenant=tenant, detail=detail)
+    return issued
 
 
 def _period(tenant: Tenant, month: Month, now: datetime) -> BillingPeriod:

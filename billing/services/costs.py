@@ -7,6 +7,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from django.db import transaction
+from django.db.models import F, Q
 
 from berth.common import clock
 from berth.common.money import round_money
@@ -44,8 +45,13 @@ def record_costs(job_ids: Sequence[int]) -> int:
 
 
 def settle_ended() -> int:
-    """Record the final cost of jobs that ended since the last look: what a lost alarm forgot (BIL-01)."""
-    return record_costs(list(unsettled_jobs().filter(ended_at__isnull=False).values_list("pk", flat=True)))
+    """Record the final cost of jobs that ended since the last look, whether or not somebody rang for them.
+
+    Jobs whose cost could not be told (no price) are left to the sweep of each minute.
+    """
+    tried = Q(cost_amount__isnull=True, cost_as_of__gt=F("ended_at"))
+    ended = unsettled_jobs().filter(ended_at__isnull=False).exclude(tried)
+    return record_costs(list(ended.values_list("pk", flat=True)))
 
 
 def meter_running() -> int:
@@ -57,6 +63,12 @@ def meter_running() -> int:
     ):
         meter_nodes(tenant_id)
     return record_costs(list(unsettled_jobs().values_list("pk", flat=True)))
+
+
+def rerate(tenant_ids: Sequence[int]) -> int:
+    """Record anew what jobs of open periods cost, after a price changed."""
+    jobs = LedgerEntry.objects.filter(tenant_id__in=list(tenant_ids), period__state="open", job__isnull=False)
+    return record_costs(sorted(set(jobs.order_by().values_list("job_id", flat=True))))
 
 
 def _by_tenant(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, list[int]]]:
@@ -79,9 +91,13 @@ def _record(tenant_id: int, job_ids: list[int]) -> int:
         )
         amounts = _amounts(job_ids, price_list(tenant), now)
         costs = [
-            RecordedCost(job_id, round_money(exact, tenant.currency), tenant.currency, job_id in ended - holding)
+            RecordedCost(
+                job_id,
+                None if exact is None else round_money(exact, tenant.currency),
+                tenant.currency,
+                exact is not None and job_id in ended - holding,
+            )
             for job_id, exact in amounts.items()
-            if exact is not None
         ]
         return record_job_cost(costs, as_of=now)
 

@@ -16,7 +16,7 @@ from billing.selectors.held import nodes_of, not_posted, open_segments_of
 from billing.selectors.periods import Calendar
 from billing.selectors.prices import flavor_names, price_list
 from billing.selectors.quantities import Quantity, of_held, of_period
-from billing.selectors.statements import drafts_due, last_rows
+from billing.selectors.statements import drafts_due, last_rows, tenants_with_news
 from billing.services.lines import LineKey, Rated, key_of, rate
 from billing.services.metering import pieces
 from billing.services.periods import reach
@@ -44,6 +44,17 @@ def refresh_tenant(
             rated = rate_period(tenant, calendar, period, as_of=as_of)
             drafts.append(write_draft(tenant, period, rated, as_of=as_of))
         return drafts
+
+
+def refresh_all() -> int:
+    """Bring every tenant's drafts up to now; returns how many were written."""
+    open_tenants = Tenant.objects.exclude(state=Tenant.State.CLOSED).order_by("id").values_list("id", flat=True)
+    return sum(len(refresh_tenant(tenant_id)) for tenant_id in open_tenants)
+
+
+def refresh_outdated() -> int:
+    """Bring up to now only the drafts of tenants that something was posted to since; returns how many were written."""
+    return sum(len(refresh_tenant(tenant_id)) for tenant_id in tenants_with_news())
 
 
 def write_draft(tenant: Tenant, period: BillingPeriod, rated: Rated, *, as_of: datetime) -> Statement:

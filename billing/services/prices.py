@@ -17,7 +17,8 @@ from billing.rating import CARD_METERS, Meter
 from billing.selectors.prices import closed_until, flavor_names, price_list
 from billing.services.drafts import refresh_tenant
 from scheduling.services.prices import PublishedPrice, publish_prices
-from tenants.models import Flavor, Tenant
+from tenants.models import Flavor, Tenant, User
+from tenants.services.audit import changes, record_event
 
 _MOST = Decimal(10) ** 12
 _PLACES = 6
@@ -53,7 +54,7 @@ class NewRate:
     currency: str = ""
 
 
-def create_price_book(*, name: str, currency: str, note: str = "") -> PriceBook:
+def create_price_book(*, name: str, currency: str, note: str = "", by: User | None = None) -> PriceBook:
     """A book for rates of one currency; raises InvalidError."""
     problems = Problems()
     if currency not in EXPONENTS:
@@ -63,10 +64,13 @@ def create_price_book(*, name: str, currency: str, note: str = "") -> PriceBook:
     elif PriceBook.objects.filter(name=name).exists():
         problems.add("name", _("a price book of this name exists"), code="taken")
     problems.raise_if_any()
-    return PriceBook.objects.create(name=name, currency=currency, note=note, created_at=clock.now())
+    with transaction.atomic():
+        book = PriceBook.objects.create(name=name, currency=currency, note=note, created_at=clock.now())
+        record_event(by=by, action="price-book.create", on=book, detail={"name": name, "currency": currency})
+    return book
 
 
-def create_rate(asked: NewRate) -> Rate:
+def create_rate(asked: NewRate, *, by: User | None = None) -> Rate:
     """Add a price; drafts of open periods re-rate with it. Raises InvalidError, RateOverlapError, PriceFrozenError.
 
     Time in a closed period may only be given a price where none stood: a gap may be filled, history may not be re-rated.
@@ -89,13 +93,15 @@ def create_rate(asked: NewRate) -> Rate:
                 valid_to=asked.valid_to,
                 created_at=clock.now(),
             )
+            detail = {"meter": rate.meter, "price": str(rate.price), "from": rate.valid_from.isoformat()}
+            record_event(by=by, action="rate.create", on=rate, tenant=rate.tenant, detail=detail)
     except IntegrityError as error:
         raise RateOverlapError from error
     _after_change(rate)
     return rate
 
 
-def end_rate(rate: Rate, *, valid_to: datetime | None) -> Rate:
+def end_rate(rate: Rate, *, valid_to: datetime | None, by: User | None = None) -> Rate:
     """Set the end of a rate, the only thing of it that may change; an end at its start withdraws it (B39)."""
     problems = Problems()
     if valid_to is not None and valid_to < rate.valid_from:
@@ -104,10 +110,12 @@ def end_rate(rate: Rate, *, valid_to: datetime | None) -> Rate:
     closed = closed_until(tenant_id=rate.tenant_id, currency=rate.currency)
     if closed is not None and any(end is not None and end < closed for end in (rate.valid_to, valid_to)):
         raise PriceFrozenError(until=closed.isoformat())
-    rate.valid_to = valid_to
     try:
         with transaction.atomic():
+            detail = changes(rate, {"valid_to": valid_to})
+            rate.valid_to = valid_to
             rate.save(update_fields=["valid_to"])
+            record_event(by=by, action="rate.end", on=rate, tenant=rate.tenant, detail=detail)
     except IntegrityError as error:
         raise RateOverlapError from error
     _after_change(rate)

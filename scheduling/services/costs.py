@@ -19,10 +19,10 @@ _RECORD: Final = """
 
 @dataclass(frozen=True, slots=True)
 class RecordedCost:
-    """What billing recorded for a job; final once nothing more can come."""
+    """What billing recorded for a job; final once nothing more can come. Amount None: looked at, and not known."""
 
     job_id: int
-    amount: Decimal
+    amount: Decimal | None
     currency: str
     final: bool
 

@@ -70,6 +70,11 @@ def round_money(exact: Exact, currency: str) -> Decimal:
     return _from_units(_round_half_away(Fraction(exact) * 10**places), places)
 
 
+def money_text(amount: Exact, currency: str) -> str:
+    """The amount as scripts read it: a plain decimal with the currency's decimals, no separators and no sign of it."""
+    return str(round_money(amount, currency))
+
+
 def round_document(exact: Mapping[Id, Exact], currency: str) -> dict[Id, Decimal]:
     """Round the sum once and spread it over the parts, so that the parts add up to the rounded sum (BIL-06).
 
