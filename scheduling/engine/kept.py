@@ -18,6 +18,9 @@ from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import ReservationKind
 
+GONE, CANNOT_BE_KEPT, MOVED, REPLACED, STARTED = "gone", "cannot-be-kept", "moved", "replaced", "started"
+"""Why a reservation is released."""
+
 
 class Promises:
     """Kept places carried over from earlier cycles, and what the plan says about them."""
@@ -35,7 +38,7 @@ class Promises:
             if reservation.kind == ReservationKind.KEPT_FOR_JOB:
                 job = competing.get(reservation.job) if reservation.job is not None else None
                 if job is None or job in self._carried or not self._keep_again(job, reservation):
-                    self.releases.append(Release(reservation.id, "gone" if job is None else "cannot-be-kept"))
+                    self.releases.append(Release(reservation.id, GONE if job is None else CANNOT_BE_KEPT))
                 else:
                     self._carried[job] = reservation
         return {job for job in list(self._carried) if self._start(job)}
@@ -64,7 +67,7 @@ class Promises:
             fit = find_start(state, self._rules, kept.job_class, ends_ms, only=only)
             if fit.verdict == Verdict.FITS:
                 commit_start(state, self._rules, job, kept.job_class, fit, ends_ms)
-                self.releases.append(Release(self._carried.pop(job).id, "started"))
+                self.releases.append(Release(self._carried.pop(job).id, STARTED))
                 return True
         state.keep(kept)
         return False
@@ -81,7 +84,7 @@ class Promises:
             if carried is not None and tuple(sorted(carried.nodes)) == nodes_of(kept.placed):
                 continue
             if carried is not None:
-                self.releases.append(Release(carried.id, "moved"))
+                self.releases.append(Release(carried.id, MOVED))
             reserves.append(
                 print_reserve(
                     self._state, ReservationKind.KEPT_FOR_JOB, job, kept.placed, kept.amounts, self._state.now_ms, NEVER
@@ -126,4 +129,4 @@ def print_backfill(
         reserve = print_reserve(state, ReservationKind.BACKFILL, job, placed, amounts, at_ms, to_ms)
         if old.pop((reserve.job, reserve.from_ms, reserve.nodes), None) is None:
             new.append(reserve)
-    return new, [Release(row.id, "replaced") for row in old.values()]
+    return new, [Release(row.id, REPLACED) for row in old.values()]

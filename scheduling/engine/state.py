@@ -200,8 +200,8 @@ def open_state(snapshot: Snapshot, policy: Policy, now_ms: int) -> State:
     tree = QuotaTree(snapshot.tree, len(snapshot.columns))
     table = NodeTable(snapshot, now_ms)
     leaving = snapshot.running.leaving_ms.tolist()
-    free = _free_now(snapshot, table)
-    quota = QuotaUse(tree, _use_by_leaf(snapshot))
+    free = free_now(snapshot, table)
+    quota = QuotaUse(tree, use_by_leaf(snapshot))
     shares = DominantShares(snapshot, tree, table)
     state = State(
         snapshot=snapshot, policy=policy, now_ms=now_ms, tree=tree, table=table, shares=shares,
@@ -221,7 +221,7 @@ def _share_use(state: State) -> None:
         )
 
 
-def _free_now(snapshot: Snapshot, table: NodeTable) -> NodeBook:
+def free_now(snapshot: Snapshot, table: NodeTable) -> NodeBook:
     pods, size = snapshot.pods, len(snapshot.nodes)
     columns: list[list[int]] = []
     for total, held in (
@@ -238,7 +238,7 @@ def _free_now(snapshot: Snapshot, table: NodeTable) -> NodeBook:
     return NodeBook(table, columns[0], columns[1], columns[2], columns[3])
 
 
-def _use_by_leaf(snapshot: Snapshot) -> list[list[list[int]]]:
+def use_by_leaf(snapshot: Snapshot) -> list[list[list[int]]]:
     """use[level][tree node][column] of queues: a tier counts in its own level and in those below it."""
     running, pods, count = snapshot.running, snapshot.pods, len(snapshot.flavors)
     use: I64 = np.zeros((LEVELS, len(snapshot.tree), len(snapshot.columns)), dtype=np.int64)

@@ -1,0 +1,191 @@
+"""SCH-23: what must hold of every plan before it is applied, checked from the snapshot anew and not from the cycle's own books.
+
+`check` finds what a plan would break, `drop` takes the decisions that break something, and all they touch, out of it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from scheduling.engine.kept import STARTED
+from scheduling.engine.nodes import NodeTable
+from scheduling.engine.plan import Placement, Plan, Start, Violation, Wait
+from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
+from scheduling.engine.snapshot import Id, Snapshot
+from scheduling.engine.state import free_now, use_by_leaf
+from scheduling.engine.units import NEVER, ONE_PPM
+from scheduling.engine.vocabulary import NodeState, Tier, WaitCode
+
+
+def check(snapshot: Snapshot, plan: Plan) -> tuple[Violation, ...]:
+    """Everything that the plan would break, with the jobs whose decisions break it; empty for a sound plan."""
+    rules: tuple[Callable[[Snapshot, Plan], Iterator[Violation]], ...] = (
+        _each_job_once,
+        _gangs_whole,
+        _nodes_not_over,
+        _cards_held_once,
+        _quota_not_over,
+        _only_those_who_may_leave,
+    )
+    return tuple(violation for rule in rules for violation in rule(snapshot, plan))
+
+
+def _each_job_once(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
+    """Every waiting job is admitted or given a reason, and only one of the two."""
+    decided = Counter([start.job for start in plan.starts] + [wait.job for wait in plan.waits])
+    for job in snapshot.pending.ids:
+        if decided.pop(job, 0) != 1:
+            yield Violation("decided-once", (job,), "neither started nor waiting, or both")
+    for job in decided:
+        yield Violation("decided-once", (job,), "no such waiting job")
+
+
+def _gangs_whole(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
+    place = {job: index for index, job in enumerate(snapshot.pending.ids)}
+    for start in plan.starts:
+        if start.job not in place:
+            continue
+        roles = snapshot.shapes[int(snapshot.pending.shape[place[start.job]])].roles
+        pods = Counter(pod.role for pod in start.pods)
+        for role in roles:
+            if role.in_gang and not role.minimum <= pods[role.name] <= role.replicas:
+                yield Violation("gang-whole", (start.job,), f"{role.name}: {pods[role.name]} of {role.minimum} pods")
+
+
+def _added(plan: Plan) -> Iterator[tuple[Id, Placement]]:
+    """(job, pod) of everything the plan places."""
+    for start in plan.starts:
+        yield from ((start.job, pod) for pod in start.pods)
+    for resize in plan.resizes:
+        yield from ((resize.job, pod) for pod in resize.added)
+
+
+def _nodes_not_over(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
+    """No node gives more cards, CPU, memory or pods than it has free, and only ready nodes take any."""
+    at = {node: index for index, node in enumerate(snapshot.nodes.ids)}
+    free = free_now(snapshot, NodeTable(snapshot, NEVER))
+    asked: dict[int, list[int]] = {}
+    jobs: dict[int, list[Id]] = {}
+    for job, pod in _added(plan):
+        node = at[pod.node]
+        total = asked.setdefault(node, [0, 0, 0, 0])
+        for axis, amount in enumerate((pod.cards_m, pod.cpu_m, pod.memory_mib, 1)):
+            total[axis] += amount
+        jobs.setdefault(node, []).append(job)
+    for node in sorted(asked):
+        touching = tuple(dict.fromkeys(jobs[node]))
+        over = [amount > 0 and amount > have for amount, have in zip(asked[node], free.free(node), strict=True)]
+        if any(over):
+            yield Violation(
+                "node-not-over", touching, f"{snapshot.nodes.names[node]}: {asked[node]} of {free.free(node)}"
+            )
+        if snapshot.nodes.state[node] != NodeState.READY:
+            yield Violation("node-ready", touching, snapshot.nodes.names[node])
+
+
+def _cards_held_once(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
+    """A card has one holder and is in service."""
+    pods, ids = snapshot.pods, snapshot.nodes.ids
+    held: dict[tuple[Id, int], Id | None] = {
+        (ids[int(pods.node[row])], card): None for row in range(len(pods.node)) for card in pods.cards[row]
+    }
+    cards = snapshot.cards
+    for row in (~cards.healthy).nonzero()[0].tolist():
+        held[ids[int(cards.node[row])], int(cards.index[row])] = None
+    for job, pod in _added(plan):
+        for card in pod.cards:
+            if (pod.node, card) in held:
+                other = held[pod.node, card]
+                yield Violation("card-one-holder", (job,) if other is None else (other, job), f"{pod.node}/{card}")
+            held[pod.node, card] = job
+
+
+def _quota_not_over(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
+    """Charged one by one, no start takes more than its queue may, and production stays inside its backed nominal."""
+    tree = QuotaTree(snapshot.tree, len(snapshot.columns))
+    use = QuotaUse(tree, use_by_leaf(snapshot))
+    place = {job: index for index, job in enumerate(snapshot.pending.ids)}
+    for start in plan.starts:
+        if start.job not in place:
+            continue
+        job = place[start.job]
+        queue, tier = snapshot.queues[int(snapshot.pending.queue[job])], int(snapshot.pending.tier[job])
+        amounts = _charge(snapshot, start)
+        if not use.allows(queue.node, amounts):
+            yield Violation("quota-not-over", (start.job,), f"{queue.tenant}/{queue.name}")
+        use.charge(queue.node, amounts, tier)
+        if tier == Tier.PRODUCTION and not _is_backed(snapshot, tree, use, queue.node, amounts):
+            yield Violation("production-nominal", (start.job,), f"{queue.tenant}/{queue.name}")
+
+
+def _charge(snapshot: Snapshot, start: Start) -> tuple[Amount, ...]:
+    column = {flavor.id: index for index, flavor in enumerate(snapshot.flavors)}
+    count = len(column)
+    totals: dict[int, int] = {}
+    for pod in start.pods:
+        if pod.flavor is not None:
+            totals[column[pod.flavor]] = totals.get(column[pod.flavor], 0) + pod.cards_m
+        for offset, amount in enumerate((pod.cpu_m, pod.memory_mib, pod.vram_mib)):
+            totals[count + offset] = totals.get(count + offset, 0) + amount
+    return tuple(sorted(totals.items()))
+
+
+def _is_backed(snapshot: Snapshot, tree: QuotaTree, use: QuotaUse, leaf: int, amounts: tuple[Amount, ...]) -> bool:
+    tenant = tree.tenant[leaf]
+    for column, amount in amounts:
+        if not amount or not tree.limited[column] or column >= len(snapshot.flavors):
+            continue
+        factor = snapshot.pools[snapshot.flavors[column].pool].factor_ppm
+        held = sum(use.at(queue, column, Tier.PRODUCTION) for queue in tree.children[tenant] or [tenant])
+        if held > tree.own(tenant, column) * ONE_PPM // factor:
+            return False
+    return True
+
+
+def _only_those_who_may_leave(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
+    """Nobody is evicted who may not be, nobody twice, and nobody for a job that will not get the place."""
+    running = snapshot.running
+    place = {job: index for index, job in enumerate(running.ids)}
+    waits = {wait.job: wait.code for wait in plan.waits}
+    seen: set[Id] = set()
+    for evict in plan.evicts:
+        run = place.get(evict.job, -1)
+        asker = (evict.job,) if evict.for_job is None else (evict.for_job, evict.job)
+        if run < 0 or running.queue[run] < 0 or running.tier[run] == Tier.PRODUCTION:
+            yield Violation("may-be-evicted", asker, f"{evict.job} may not be evicted")
+        elif running.leaving_ms[run] < NEVER or evict.job in seen:
+            yield Violation("one-notice", asker, f"{evict.job} is leaving already")
+        if evict.for_job is not None and waits.get(evict.for_job) != WaitCode.KEPT_FOR_PREEMPTED:
+            yield Violation("evicted-for-somebody", asker, f"{evict.for_job} does not get the place")
+        seen.add(evict.job)
+
+
+def drop(plan: Plan, violations: tuple[Violation, ...]) -> Plan:
+    """The plan without the decisions of the jobs named, and without what depends on them; those jobs wait as `planner-fault`."""
+    faults: dict[Id, str] = {}
+    for violation in violations:
+        faults.update((job, violation.rule) for job in violation.jobs if job not in faults)
+    askers = {evict.for_job for evict in plan.evicts if evict.job in faults and evict.for_job is not None}
+    faults.update((job, "touched") for job in sorted(askers, key=str) if job not in faults)
+    if not faults:
+        return plan
+    dropped = [start.job for start in plan.starts if start.job in faults]
+    return replace(
+        plan,
+        starts=tuple(start for start in plan.starts if start.job not in faults),
+        evicts=tuple(evict for evict in plan.evicts if evict.job not in faults and evict.for_job not in faults),
+        resizes=tuple(resize for resize in plan.resizes if resize.job not in faults),
+        reserves=tuple(reserve for reserve in plan.reserves if reserve.job not in faults),
+        # A place kept for a job whose start is dropped stays kept: the next cycle releases it when it does start.
+        releases=tuple(release for release in plan.releases if release.why != STARTED),
+        recharges=tuple(recharge for recharge in plan.recharges if recharge.job not in faults),
+        moves=tuple(move for move in plan.moves if move.job not in faults),
+        waits=(
+            *(_fault(wait.job, faults) if wait.job in faults else wait for wait in plan.waits),
+            *(_fault(job, faults) for job in dropped if job not in {wait.job for wait in plan.waits}),
+        ),
+    )
+
+
+def _fault(job: Id, faults: dict[Id, str]) -> Wait:
+    return Wait(job, WaitCode.PLANNER_FAULT, detail=faults[job])

@@ -1,0 +1,142 @@
+"""Random small clusters for the engine's properties, as plain data that can be built in any row order and stepped on."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from scheduling.engine.plan import Plan
+from scheduling.engine.vocabulary import ReservationKind
+from tests.unit.engine.builders import World
+
+TIERS = ("production", "development", "batch")
+
+
+@dataclass(frozen=True)
+class Job:
+    id: str
+    queue: str
+    tier: str
+    pods: int
+    gpu: int
+    priority: int
+    age: int
+    limit: int | None
+    topology: tuple[str, str]
+    nodes: tuple[str, ...] = ()
+    leaving_in: int | None = None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """`kept` are (job, nodes) reservations that earlier plans made."""
+
+    nodes: tuple[tuple[str, int, str], ...]
+    cohorts: tuple[tuple[str, str | None, int | None], ...]
+    queues: tuple[tuple[str, str, int, int | None, int | None], ...]
+    running: tuple[Job, ...]
+    pending: tuple[Job, ...]
+    kept: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    order: tuple[int, ...] = field(default=())
+
+    def world(self, shuffle: Any = None) -> World:
+        """The scene as a snapshot's builder; `shuffle` reorders every kind of row in place."""
+        rows = {
+            name: list(getattr(self, name)) for name in ("nodes", "cohorts", "queues", "running", "pending", "kept")
+        }
+        if shuffle is not None:
+            for part in rows.values():
+                shuffle(part)
+        world = World()
+        for name, gpus, rack in rows["nodes"]:
+            world.node(name, gpus=gpus, labels={"rack": rack})
+        for name, parent, nominal in rows["cohorts"]:
+            world.cohort(name, parent=parent, nominal=nominal)
+        for tenant, cohort, nominal, borrowing, lending in rows["queues"]:
+            world.tenant(tenant, cohort=cohort, nominal=nominal, borrowing=borrowing, lending=lending)
+        for job in rows["running"]:
+            world.running(
+                job.id, job.queue, nodes=list(job.nodes), leaving_in=job.leaving_in, started=job.age, **_ask(job)
+            )
+        for job in rows["pending"]:
+            world.pending(job.id, job.queue, **_ask(job))
+        for job, nodes in rows["kept"]:
+            world.kept(f"keep-{job}", job, nodes)
+        return world
+
+    def after(self, plan: Plan) -> "Scene":
+        """Once the plan was applied and everybody with a notice has left; evicted jobs are back in line."""
+        evicted = {evict.job for evict in plan.evicts}
+        leaving = {job.id for job in self.running if job.leaving_in is not None}
+        started = {start.job: tuple(pod.node for pod in start.pods) for start in plan.starts}
+        by_id = {job.id: job for job in (*self.running, *self.pending)}
+        running = [job for job in self.running if job.id not in evicted | leaving]
+        running += [replace(by_id[job], nodes=nodes) for job, nodes in started.items()]
+        pending = [job for job in self.pending if job.id not in started]
+        pending += [replace(by_id[job], nodes=(), leaving_in=None) for job in sorted(evicted)]
+        released = {release.reservation for release in plan.releases}
+        kept = [row for row in self.kept if f"keep-{row[0]}" not in released]
+        kept += [(row.job, row.nodes) for row in plan.reserves if row.kind == ReservationKind.KEPT_FOR_JOB]
+        return replace(self, running=tuple(running), pending=tuple(pending), kept=tuple(kept))
+
+
+def _ask(job: Job) -> dict[str, Any]:
+    return {
+        "tier": job.tier, "replicas": job.pods, "gpu": job.gpu, "priority": job.priority, "submitted": job.age, "limit": job.limit,
+        "topology": job.topology,
+    }  # fmt: skip
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Scene:
+    """2-5 nodes of 1-8 cards, 2-4 tenants in one or two cohorts, running jobs that fit, a handful waiting."""
+    nodes = tuple(
+        (f"n{index}", draw(st.sampled_from((1, 2, 4, 8))), f"r{index % 2}") for index in range(draw(st.integers(2, 5)))
+    )  # fmt: skip
+    inner = draw(st.booleans())
+    cohorts: list[tuple[str, str | None, int | None]] = [("root", None, draw(st.sampled_from((None, 2))))]
+    if inner:
+        cohorts.append(("inner", "root", None))
+    queues = tuple(
+        (
+            f"t{index}", "inner" if inner and index % 2 else "root", draw(st.integers(0, 8)),
+            draw(st.sampled_from((None, None, 0, 3))), draw(st.sampled_from((None, None, 0, 2))),
+        )
+        for index in range(draw(st.integers(2, 4)))
+    )  # fmt: skip
+    names = [queue[0] for queue in queues]
+    jobs = [draw(_jobs(index, names)) for index in range(draw(st.integers(1, 14)))]
+    split = draw(st.integers(0, len(jobs)))
+    running, rest = _fill(nodes, jobs[:split])
+    return Scene(nodes, tuple(cohorts), queues, running, (*rest, *jobs[split:]))
+
+
+def _jobs(index: int, tenants: list[str]) -> st.SearchStrategy[Job]:
+    return st.builds(
+        Job,
+        id=st.just(f"j{index:02d}"), queue=st.sampled_from(tenants), tier=st.sampled_from(TIERS), pods=st.sampled_from((1, 1, 1, 2, 3)),
+        gpu=st.sampled_from((1, 1, 2, 4)), priority=st.sampled_from((100, 500, 950)), age=st.integers(1, 200_000),
+        limit=st.sampled_from((None, None, 300, 250_000)),
+        topology=st.sampled_from((("none", ""), ("none", ""), ("preferred", "rack"), ("required", "rack"), ("required", "host"))),
+    )  # fmt: skip
+
+
+def _fill(nodes: tuple[tuple[str, int, str], ...], jobs: list[Job]) -> tuple[tuple[Job, ...], tuple[Job, ...]]:
+    """Put jobs on nodes as long as they fit; some have had notice."""
+    free = {name: gpus for name, gpus, _ in nodes}
+    running, rest = [], []
+    for place, job in enumerate(jobs):
+        at: list[str] = []
+        for _ in range(job.pods):
+            name = next((name for name in free if free[name] >= job.gpu), None)
+            if name is None:
+                break
+            free[name] -= job.gpu
+            at.append(name)
+        if len(at) < job.pods:
+            for name in at:
+                free[name] += job.gpu
+            rest.append(job)
+        else:
+            running.append(replace(job, nodes=tuple(at), leaving_in=60 if place % 5 == 4 else None))
+    return tuple(running), tuple(rest)
