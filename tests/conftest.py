@@ -1,11 +1,15 @@
 """Fixtures that every room of the suite shares."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import datetime
 from typing import Any
 
 import pytest
 from django.conf import settings
 
+from berth.common import clock
 from tests.chromium import find_chromium
 
 
@@ -30,3 +34,10 @@ def browser_type_launch_args() -> dict[str, Any]:
     # Chromium's sandbox refuses to work for root, which is what CI is.
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     return {"executable_path": program, "args": [*quiet, *sandbox]}
+
+
+@pytest.fixture
+def frozen_clock() -> Iterator[Callable[[str], None]]:
+    """Call it with an ISO instant to hold business time there; call it again to move on."""
+    with ExitStack() as held:
+        yield lambda text: held.enter_context(clock.frozen_at(datetime.fromisoformat(text)))
