@@ -82,7 +82,7 @@ def test_a_suggestion_with_its_number_takes_the_place_of_the_step() -> None:
 
     assert (
         text
-        == "Too few cards are free: 8 cards asked, 3 cards free, 5 cards short. Ask for less: 3 cards would start now."
+        == "Too few cards are free. Asked: 8 cards; free: 3 cards; short: 5 cards. Ask for less: 3 cards would start now."
     )
 
 

@@ -86,7 +86,7 @@ WAITS: Final[Mapping[str, Reason]] = {
         _("Nothing to do; it keeps its place in line and starts again from its last checkpoint."),
     ),
     "impossible": Reason(
-        _("Can never start as it is: it needs %(need)s, at most %(have)s can be had. %(detail)s"),
+        _("Can never start as it is. Asked: %(need)s; the most that can ever be had: %(have)s. %(detail)s"),
         _("Cancel it and submit it again with less, or ask a platform admin for a larger quota or another node shape."),
     ),
     "planner-fault": Reason(
@@ -99,32 +99,34 @@ WAITS: Final[Mapping[str, Reason]] = {
     ),
     "quota-nominal": Reason(
         _(
-            "It would need quota, not cards: %(need)s asked, %(have)s left of the tenant's nominal quota, %(short)s short."
+            "It would need quota, not cards. Asked: %(need)s; left of the tenant's nominal quota: %(have)s; short: %(short)s."
         ),
         _("Wait for the tenant's own jobs to end, ask for more quota, or submit as development to borrow."),
     ),
     "quota-borrow-limit": Reason(
-        _("Nothing more can be borrowed: %(need)s asked, %(have)s can still be had, %(short)s short."),
+        _("Nothing more can be borrowed. Asked: %(need)s; can still be had: %(have)s; short: %(short)s."),
         _("Wait until the tenant's jobs or the lenders' jobs end, or ask for more quota."),
     ),
     "cards-busy": Reason(
-        _("Too few cards are free: %(need)s asked, %(have)s free, %(short)s short."),
+        _("Too few cards are free. Asked: %(need)s; free: %(have)s; short: %(short)s."),
         _("Nothing to do; it starts when enough are free. Fewer cards or another flavor may start sooner."),
     ),
     "cpu-busy": Reason(
-        _("Too little CPU is free: %(need)s asked, %(have)s free, %(short)s short."),
+        _("Too little CPU is free. Asked: %(need)s; free: %(have)s; short: %(short)s."),
         _("Nothing to do; it starts when enough is free. A smaller CPU request may start sooner."),
     ),
     "memory-busy": Reason(
-        _("Too little memory is free: %(need)s asked, %(have)s free, %(short)s short."),
+        _("Too little memory is free. Asked: %(need)s; free: %(have)s; short: %(short)s."),
         _("Nothing to do; it starts when enough is free. A smaller memory request may start sooner."),
     ),
     "fragmented": Reason(
-        _("Enough is free in total, but not on single nodes: %(need)s asked, %(have)s can be placed, %(short)s short."),
+        _(
+            "Enough is free in total, but not on single nodes. Asked: %(need)s; can be placed: %(have)s; short: %(short)s."
+        ),
         _("Nothing to do until a node is free enough; smaller pods may start sooner."),
     ),
     "topology": Reason(
-        _("No single domain has room: %(need)s asked together, at most %(have)s free in one, %(short)s short."),
+        _("No single domain has room. Asked together: %(need)s; most in one: %(have)s; short: %(short)s."),
         _("Wait for a domain to clear, or clone it with a preferred instead of a required topology."),
     ),
     "reserved": Reason(
