@@ -33,7 +33,7 @@ def test_no_plan_breaks_an_invariant(scene: Scene, preset: str) -> None:
 @given(scene=scenes(), seed=st.integers(0, 2**16))
 def test_the_order_of_input_rows_does_not_matter(scene: Scene, seed: int) -> None:
     """SCH-22."""
-    shuffled = scene.world(Random(seed).shuffle)  # noqa: S311
+    shuffled = scene.world(Random(seed).shuffle)
 
     assert shuffled.plan() == scene.world().plan()
 

@@ -9,67 +9,17 @@ is `NOW_S` seconds; `submitted`, `started` and the like are seconds before it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from scheduling.engine.cycle import run_cycle
-from scheduling.engine.plan import Plan
+from scheduling.engine.plan import Plan, Start, Wait
 from scheduling.engine.policy import PRESETS, Policy
-from scheduling.engine.snapshot import (
-    Cards,
-    Eviction,
-    Flavor,
-    Loan,
-    LoanSide,
-    Nodes,
-    Pending,
-    Pods,
-    Pool,
-    Queue,
-    Reservation,
-    RoleAsk,
-    Running,
-    Shape,
-    Snapshot,
-    TreeNode,
-)
-from scheduling.engine.units import CARD, NEVER, ONE_PPM
-from scheduling.engine.vocabulary import CardMode, NodeState, ReservationKind, Tier, TopologyMode
+from scheduling.engine.snapshot import Flavor, Pool, Reservation, Snapshot
+from scheduling.engine.units import ONE_PPM
+from scheduling.engine.vocabulary import CardMode, NodeState
+from tests.unit.engine.assembly import GIB, NOW_MS, Assembly, Job, Role
 
-NOW_S = 1_000_000
-NOW_MS = NOW_S * 1000
-GIB = 1024
-TIERS = {tier.label: tier for tier in Tier}
-
-
-@dataclass
-class Role:
-    """One role of a job, as people write it."""
-
-    name: str = "worker"
-    replicas: int = 1
-    gpu: float = 0
-    cpu: float = 0
-    memory: float = 0
-    flavors: Sequence[str] = ()
-    in_gang: bool = True
-    minimum: int | None = None
-    nodes: Sequence[str] = ()
-
-
-@dataclass
-class _Job:
-    id: str
-    queue: str
-    tier: str
-    priority: int
-    submitted: float
-    roles: list[Role]
-    topology: tuple[str, str]
-    limit: float | None
-    extra: dict[str, Any] = field(default_factory=dict)
+__all__ = ["NOW_MS", "Role", "World", "codes", "evicted", "start_of", "started", "wait_of"]
 
 
 class World:
@@ -87,15 +37,15 @@ class World:
     ) -> None:
         self.flavors: dict[str, Flavor] = {}
         self.pools: dict[str, Pool] = {"main": Pool(id="main", name="main")}
-        self._nodes: dict[str, dict[str, Any]] = {}
-        self._tree: dict[str, dict[str, Any]] = {}
-        self._queues: dict[str, dict[str, Any]] = {}
-        self._pending: dict[str, _Job] = {}
-        self._running: dict[str, _Job] = {}
-        self._loans: list[dict[str, Any]] = []
-        self._reservations: list[Reservation] = []
-        self._kept: list[tuple[str, str, Sequence[str]]] = []
-        self._evictions: list[tuple[str, str, str, float]] = []
+        self.nodes_rows: dict[str, dict[str, Any]] = {}
+        self.tree_rows: dict[str, dict[str, Any]] = {}
+        self.queues_rows: dict[str, dict[str, Any]] = {}
+        self.pending_rows: dict[str, Job] = {}
+        self.running_rows: dict[str, Job] = {}
+        self.loans_rows: list[dict[str, Any]] = []
+        self.reservations_rows: list[Reservation] = []
+        self.kept_rows: list[tuple[str, str, Sequence[str]]] = []
+        self.evictions_rows: list[tuple[str, str, str, float]] = []
         self.flavor(flavor)
         for index in range(nodes):
             rack = {"rack": f"r{index // per_rack}"} if per_rack else {}
@@ -132,14 +82,14 @@ class World:
         bad: Sequence[int] = (),
         pool: str = "main",
     ) -> "World":
-        self._nodes[name] = {
+        self.nodes_rows[name] = {
             "gpus": gpus, "cpu": cpu, "memory": memory, "flavor": flavor if gpus else None, "labels": dict(labels or {}),
             "state": state, "max_pods": max_pods, "bad": set(bad), "pool": pool,
         }  # fmt: skip
         return self
 
     def cohort(self, name: str, *, parent: str | None = None, weight: float = 1, **quota: Any) -> "World":
-        self._tree[name] = {"kind": "cohort", "parent": parent, "weight": weight, "quota": quota}
+        self.tree_rows[name] = {"kind": "cohort", "parent": parent, "weight": weight, "quota": quota}
         return self
 
     def tenant(
@@ -153,7 +103,7 @@ class World:
         **quota: Any,
     ) -> "World":
         """A tenant with queues; quota keywords (`nominal`, `lending`, `borrowing`, `cpu=...`) go to its first queue."""
-        self._tree[name] = {
+        self.tree_rows[name] = {
             "kind": "tenant",
             "parent": cohort,
             "weight": weight,
@@ -167,14 +117,19 @@ class World:
         self, path: str, *, weight: float = 1, pool: str = "main", fields: Mapping[str, Any] | None = None, **quota: Any
     ) -> "World":
         """`nominal`, `borrowing`, `lending` are of the first flavor (a number) or by flavor (a mapping); `cpu=(n, b, l)` likewise."""
-        self._tree[path] = {"kind": "queue", "parent": path.split("/", maxsplit=1)[0], "weight": weight, "quota": quota}
-        self._queues[path] = {"pool": pool, **(fields or {})}
+        self.tree_rows[path] = {
+            "kind": "queue",
+            "parent": path.split("/", maxsplit=1)[0],
+            "weight": weight,
+            "quota": quota,
+        }
+        self.queues_rows[path] = {"pool": pool, **(fields or {})}
         return self
 
     def pending(
         self, job: str, queue: str, *, tier: str = "development", priority: int = 500, submitted: float = 60, **ask: Any
     ) -> "World":
-        self._pending[job] = self._job(job, queue, tier, priority, submitted, ask)
+        self.pending_rows[job] = self._job(job, queue, tier, priority, submitted, ask)
         return self
 
     def running(
@@ -188,7 +143,7 @@ class World:
         **ask: Any,
     ) -> "World":
         """As `pending`, with `nodes` (one a pod), `started`, `leaving_in`, `checkpoint`, `loan_expires_in`, `split`."""
-        self._running[job] = self._job(job, queue, tier, priority, submitted, ask)
+        self.running_rows[job] = self._job(job, queue, tier, priority, submitted, ask)
         return self
 
     def loan(
@@ -201,16 +156,16 @@ class World:
         flavor: str = "a100",
         sides: Mapping[str, float] | None = None,
     ) -> "World":
-        self._loans.append(
+        self.loans_rows.append(
             {"id": loan, "run": run, "amount": amount, "expires_in": expires_in, "flavor": flavor, "sides": sides or {}}
         )
         return self
 
     def kept(self, reservation: str, job: str, nodes: Sequence[str]) -> "World":
-        self._kept.append((reservation, job, nodes))
+        self.kept_rows.append((reservation, job, nodes))
         return self
 
-    def _job(self, job: str, queue: str, tier: str, priority: int, submitted: float, ask: dict[str, Any]) -> _Job:
+    def _job(self, job: str, queue: str, tier: str, priority: int, submitted: float, ask: dict[str, Any]) -> Job:
         roles = ask.pop("roles", None)
         if roles is None:
             names = ("replicas", "gpu", "cpu", "memory", "flavors", "in_gang", "minimum", "nodes")
@@ -219,7 +174,7 @@ class World:
                 roles[0].replicas = len(roles[0].nodes)
         topology = ask.pop("topology", ("none", ""))
         limit = ask.pop("limit", None)
-        return _Job(
+        return Job(
             job, queue if "/" in queue else f"{queue}/main", tier, priority, submitted, roles, topology, limit, ask
         )
 
@@ -229,249 +184,27 @@ class World:
         return run_cycle(self.snapshot(), chosen, NOW_MS + int(later * 1000))
 
     def snapshot(self) -> Snapshot:
-        return _Assembly(self).snapshot()
+        return Assembly(self).snapshot()
 
 
-class _Assembly:
-    """Turns a world's names into sorted tables."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.flavor_names = sorted(world.flavors)
-        self.pool_names = sorted(world.pools)
-        self.node_names = sorted(world._nodes)
-        self.tree_names = sorted(world._tree)
-        self.queue_names = sorted(world._queues)
-        self.shapes: list[Shape] = []
-        self.shape_of: dict[Shape, int] = {}
-        self.running = [world._running[job] for job in sorted(world._running)]
-        self.pending = [world._pending[job] for job in sorted(world._pending)]
-
-    def snapshot(self) -> Snapshot:
-        pods = self._pods()
-        running, pending = self._running(), self._pending()
-        return Snapshot(
-            flavors=tuple(
-                replace(flavor, pool=self.pool_names.index(flavor.mig_profile), mig_profile="")
-                for flavor in (self.world.flavors[name] for name in self.flavor_names)
-            ),
-            pools=tuple(self.world.pools[name] for name in self.pool_names),
-            nodes=self._nodes(), cards=self._cards(), tree=self._tree(), queues=self._queues(), shapes=tuple(self.shapes),
-            pending=pending, running=running, pods=pods, loans=self._loans(), reservations=self._reservations(),
-            evictions=tuple(
-                Eviction(self.queue_names.index(evictor), self.queue_names.index(victim), job, NOW_MS - int(ago * 1000))
-                for evictor, victim, job, ago in self.world._evictions
-            ),
-            holds=("", *sorted({job.extra["hold"] for job in self.pending if "hold" in job.extra})),
-        )  # fmt: skip
-
-    def _nodes(self) -> Nodes:
-        rows = [self.world._nodes[name] for name in self.node_names]
-        levels = tuple(level for level in ("zone", "block", "rack") if any(level in row["labels"] for row in rows))
-        domains = tuple(
-            tuple(sorted({row["labels"][level] for row in rows if level in row["labels"]})) for level in levels
-        )
-        domain = [
-            [names.index(row["labels"][level]) if level in row["labels"] else -1 for row in rows]
-            for level, names in zip(levels, domains, strict=True)
-        ]
-        return Nodes(
-            ids=tuple(self.node_names), names=tuple(self.node_names),
-            pool=_i32([self.pool_names.index(row["pool"]) for row in rows]),
-            flavor=_i32([self.flavor_names.index(row["flavor"]) if row["flavor"] else -1 for row in rows]),
-            cpu_m=_i64([int(row["cpu"] * 1000) for row in rows]), memory_mib=_i64([int(row["memory"] * GIB) for row in rows]),
-            max_pods=_i32([row["max_pods"] for row in rows]), state=_i8([row["state"] for row in rows]), levels=levels, domains=domains,
-            domain=np.asarray(domain, dtype=np.int32).reshape(len(levels), len(rows)), measured_ppm=_i64([-1] * len(rows)),
-        )  # fmt: skip
-
-    def _cards(self) -> Cards:
-        rows = [
-            (place, index, self.flavor_names.index(row["flavor"]), index not in row["bad"])
-            for place, row in enumerate(self.world._nodes[name] for name in self.node_names)
-            for index in range(row["gpus"])
-        ]
-        node, index, flavor, healthy = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return Cards(_i32(node), _i32(index), _i32(flavor), np.asarray(healthy, dtype=np.bool_))
-
-    def _tree(self) -> tuple[TreeNode, ...]:
-        nodes = []
-        for name in self.tree_names:
-            row = self.world._tree[name]
-            parent = self.tree_names.index(row["parent"]) if row["parent"] else -1
-            weight = int(row["weight"] * ONE_PPM)
-            nodes.append(
-                TreeNode(
-                    id=name,
-                    name=name.split("/")[-1],
-                    kind=row["kind"],
-                    parent=parent,
-                    nominal=self._line(row["quota"], "nominal", 0),
-                    borrowing=self._line(row["quota"], "borrowing", 1),
-                    lending=self._line(row["quota"], "lending", 2),
-                    weight_ppm=weight,
-                    effective_weight_ppm=weight,
-                )  # fmt: skip
-            )
-        return tuple(nodes)
-
-    def _line(self, quota: Mapping[str, Any], kind: str, place: int) -> tuple[int | None, ...]:
-        given = quota.get(kind)
-        cards = given if isinstance(given, Mapping) else {next(iter(self.world.flavors)): given}
-        amounts: list[int | None] = [
-            None if cards.get(name) is None else int(cards[name] * CARD) for name in self.flavor_names
-        ]
-        for resource, unit in (("cpu", 1000), ("memory", GIB), ("vram", GIB)):
-            triple = quota.get(resource)
-            value = triple[place] if isinstance(triple, tuple) else (triple if place == 0 else None)
-            amounts.append(None if value is None else int(value * unit))
-        return tuple(amounts)
-
-    def _queues(self) -> tuple[Queue, ...]:
-        queues = []
-        for path in self.queue_names:
-            fields = dict(self.world._queues[path])
-            tenant, name = path.split("/")
-            pool = self.pool_names.index(fields.pop("pool"))
-            cohort = self.world._tree[tenant]["parent"] or ""
-            queues.append(
-                Queue(
-                    id=path,
-                    name=name,
-                    tenant=tenant,
-                    node=self.tree_names.index(path),
-                    pool=pool,
-                    cohort=cohort,
-                    **fields,
-                )
-            )
-        return tuple(queues)
-
-    def _shape(self, job: _Job) -> int:
-        roles = tuple(
-            RoleAsk(
-                name=role.name,
-                replicas=role.replicas,
-                minimum=role.replicas if role.minimum is None else role.minimum,
-                cards_m=int(role.gpu * CARD),
-                cpu_m=int(role.cpu * 1000),
-                memory_mib=int(role.memory * GIB),
-                in_gang=role.in_gang,
-                flavors=tuple(self.flavor_names.index(name) for name in (role.flavors or list(self.world.flavors)))
-                if role.gpu
-                else (),
-            )  # fmt: skip
-            for role in job.roles
-        )
-        shape = Shape(roles=roles, topology=TopologyMode(job.topology[0]), level=job.topology[1])
-        if shape not in self.shape_of:
-            self.shape_of[shape] = len(self.shapes)
-            self.shapes.append(shape)
-        return self.shape_of[shape]
-
-    def _queue(self, job: _Job) -> int:
-        return self.queue_names.index(job.queue) if job.queue in self.queue_names else -1
-
-    def _pending(self) -> Pending:
-        jobs = self.pending
-        holds = ["", *sorted({job.extra["hold"] for job in jobs if "hold" in job.extra})]
-        return Pending(
-            ids=tuple(job.id for job in jobs), queue=_i32([self._queue(job) for job in jobs]),
-            shape=_i32([self._shape(job) for job in jobs]), tier=_i8([TIERS[job.tier] for job in jobs]),
-            priority=_i32([job.priority for job in jobs]), submit_ms=_i64([_ago(job.submitted) for job in jobs]),
-            eligible_ms=_i64([NOW_MS + int(job.extra.get("eligible_in", -job.submitted) * 1000) for job in jobs]),
-            limit_ms=_i64([_length(job.limit) for job in jobs]), expected_ms=_i64([_length(job.limit) for job in jobs]),
-            deadline_ms=_i64([NEVER] * len(jobs)), hold=_i8([holds.index(job.extra.get("hold", "")) for job in jobs]),
-            backoff_ms=_i64([NOW_MS + int(job.extra["backoff_in"] * 1000) if "backoff_in" in job.extra else 0 for job in jobs]),
-        )  # fmt: skip
-
-    def _running(self) -> Running:
-        jobs = self.running
-        soon = [_in(job.extra.get("loan_expires_in")) for job in jobs]
-        return Running(
-            ids=tuple(job.id for job in jobs), runs=tuple(f"{job.id}-1" for job in jobs), queue=_i32([self._queue(job) for job in jobs]),
-            shape=_i32([self._shape(job) for job in jobs]), tier=_i8([TIERS[job.tier] for job in jobs]),
-            priority=_i32([job.priority for job in jobs]), submit_ms=_i64([_ago(job.submitted) for job in jobs]),
-            start_ms=_i64([_ago(job.extra.get("started", 3600)) for job in jobs]), limit_ms=_i64([_length(job.limit) for job in jobs]),
-            leaving_ms=_i64([_in(job.extra.get("leaving_in")) for job in jobs]),
-            last_checkpoint_ms=_i64([_ago(job.extra["checkpoint"]) if "checkpoint" in job.extra else -1 for job in jobs]),
-            checkpoints=np.asarray(["checkpoint" in job.extra for job in jobs], dtype=np.bool_), loan_expires_ms=_i64(soon),
-            last_resize_ms=_i64([0] * len(jobs)), attained_card_ms=_i64([0] * len(jobs)),
-            split_known=np.asarray(["borrowed" in job.extra for job in jobs], dtype=np.bool_),
-        )  # fmt: skip
-
-    def _pods(self) -> Pods:
-        rows: list[tuple[Any, ...]] = []
-        for run, job in enumerate(self.running):
-            borrowed = int(job.extra.get("borrowed", 0) * CARD)
-            total = sum(int(role.gpu * CARD) * role.replicas for role in job.roles)
-            own = total - borrowed
-            for place, role in enumerate(job.roles):
-                cards = int(role.gpu * CARD)
-                names = role.flavors or list(self.world.flavors)
-                flavor = self.flavor_names.index(names[0]) if cards else -1
-                vram = int(role.gpu) * self.world.flavors[names[0]].vram_mib if cards else 0
-                for rank, node in enumerate(role.nodes):
-                    mine = min(cards, own)
-                    own -= mine
-                    rows.append((
-                        run, place, rank, self.node_names.index(node), flavor, cards, cards - mine,
-                        int(role.cpu * 1000), int(role.memory * GIB), vram,
-                    ))  # fmt: skip
-        columns = list(zip(*rows, strict=True)) if rows else [()] * 10
-        small, large = [_i32(column) for column in columns[:5]], [_i64(column) for column in columns[5:]]
-        return Pods(*small, *large, cards=tuple(() for _ in rows))
-
-    def _loans(self) -> tuple[Loan, ...]:
-        ids = [job.id for job in self.running]
-        return tuple(
-            Loan(
-                id=row["id"],
-                run=ids.index(row["run"]),
-                flavor=self.flavor_names.index(row["flavor"]),
-                amount_m=int(row["amount"] * CARD),
-                opened_ms=NOW_MS - 3_600_000,
-                expires_ms=NOW_MS + int(row["expires_in"] * 1000),
-                sides=tuple(
-                    LoanSide(self.tree_names.index(name), int(part * CARD))
-                    for name, part in sorted(row["sides"].items())
-                ),
-            )  # fmt: skip
-            for row in sorted(self.world._loans, key=lambda each: each["id"])
-        )
-
-    def _reservations(self) -> tuple[Reservation, ...]:
-        return tuple(
-            Reservation(
-                id=name,
-                kind=ReservationKind.KEPT_FOR_JOB,
-                from_ms=NOW_MS,
-                to_ms=NEVER,
-                job=job,
-                nodes=tuple(self.node_names.index(node) for node in sorted(nodes)),
-            )  # fmt: skip
-            for name, job, nodes in sorted(self.world._kept)
-        )
+def started(plan: Plan) -> dict[Any, tuple[Any, ...]]:
+    """job -> its pods' nodes."""
+    return {start.job: tuple(pod.node for pod in start.pods) for start in plan.starts}
 
 
-def _i8(values: Any) -> Any:
-    return np.asarray(list(values), dtype=np.int8)
+def evicted(plan: Plan) -> dict[Any, tuple[Any, str, int]]:
+    """job -> (for whom, reason, grace in seconds)."""
+    return {evict.job: (evict.for_job, evict.reason.value, evict.grace_ms // 1000) for evict in plan.evicts}
 
 
-def _i32(values: Any) -> Any:
-    return np.asarray(list(values), dtype=np.int32)
+def codes(plan: Plan) -> dict[Any, str]:
+    """waiting job -> wait code."""
+    return {wait.job: wait.code.value for wait in plan.waits}
 
 
-def _i64(values: Any) -> Any:
-    return np.asarray(list(values), dtype=np.int64)
+def wait_of(plan: Plan, job: Any) -> Wait:
+    return next(wait for wait in plan.waits if wait.job == job)
 
 
-def _ago(seconds: float) -> int:
-    return NOW_MS - int(seconds * 1000)
-
-
-def _in(seconds: float | None) -> int:
-    return NEVER if seconds is None else NOW_MS + int(seconds * 1000)
-
-
-def _length(seconds: float | None) -> int:
-    return NEVER if seconds is None else int(seconds * 1000)
+def start_of(plan: Plan, job: Any) -> Start:
+    return next(start for start in plan.starts if start.job == job)
