@@ -30,6 +30,8 @@ def render() -> str:
         *_table("End reasons", "Why a run ended.", reasons.ENDS),
         "## Suggestions\n\nWhat would help, with its number.\n\n| code | text |\n|---|---|\n",
         *(f"| `{code}` | {text} |\n" for code, text in reasons.SUGGESTIONS.items()),
+        "\n## Details\n\nWhat `%(detail)s` says where it is a code.\n\n| code | text |\n|---|---|\n",
+        *(f"| `{code}` | {text} |\n" for code, text in reasons.DETAILS.items()),
     ]
     return "".join(parts)
 

@@ -236,6 +236,21 @@ SUGGESTIONS: Final[Mapping[str, str | Promise]] = {
 }
 
 
+DETAILS: Final[Mapping[str, str | Promise]] = {
+    "unknown-queue": _("There is no such queue."),
+    "queue-closed": _("The queue is closed or being emptied."),
+    "unsupported": _("It asks for something that this version cannot place yet."),
+    "flavor": _("No flavor of the queue's pool can serve it."),
+    "quota": _("The quota that the queue could have at most is the limit."),
+    "node-shape": _("No node is large enough for one of its pods."),
+    "cards": _("All nodes together have too few places for its pods."),
+    "topology": _("No single domain is large enough for all of its pods."),
+    "idle-cards": _("Cards are idle, but production may use its tenant's own quota only."),
+    "max-pool-share": _("The queue may hold only a part of its pool at a time."),
+}
+"""What a wait's detail means where it is a code; any other detail is the cluster's or a person's own words."""
+
+
 def wait_message(wait: WaitFacts) -> str:
     """Why a job waits, in the active language: what is so with numbers, then the step."""
     return f"{wait_sentence(wait)} {wait_step(wait)}"
@@ -243,12 +258,12 @@ def wait_message(wait: WaitFacts) -> str:
 
 def wait_sentence(wait: WaitFacts) -> str:
     """What is so, with resource and number."""
-    until = _instant(wait.reserved_start_ms) or wait.detail or str(_("later"))
+    until = _instant(wait.reserved_start_ms) or wait.detail or str(_("a later time"))
     places = {
         "need": amounts_text(wait.need) or str(_("what it asks for")),
         "have": amounts_text(wait.have) or str(_("nothing")),
         "short": amounts_text(wait.short) or amounts_text(wait.need) or str(_("nothing")),
-        "detail": wait.detail,
+        "detail": str(DETAILS.get(wait.detail, wait.detail)),
         "until": until,
     }
     return " ".join((str(WAITS[wait.code].text) % places).split())
