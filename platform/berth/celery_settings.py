@@ -54,6 +54,7 @@ def _schedule() -> dict[str, dict[str, Any]]:
         "billing.record_costs": timedelta(seconds=2),
         "billing.meter": timedelta(seconds=60),
         "tenants.maintain_partitions": timedelta(hours=6),
+        "berth.keep_demo_busy": timedelta(seconds=5),
     }
     return {
         name: {"task": name, "schedule": period, "options": {"expires": period.total_seconds()}}

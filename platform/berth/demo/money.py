@@ -8,6 +8,7 @@ from berth.demo.workload import ZONE
 from billing.metering import Month
 from billing.services.closing import close_month
 from billing.services.costs import meter_running, settle_ended
+from billing.services.drafts import refresh_all
 from billing.services.prices import NewRate, create_price_book, create_rate, publish_all
 from tenants.models import Flavor
 
@@ -41,3 +42,4 @@ def record_all_costs() -> None:
     settle_ended()
     meter_running()
     publish_all()
+    refresh_all()
