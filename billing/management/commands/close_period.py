@@ -47,7 +47,5 @@ class Command(BaseCommand):
                 total = money_text(closing.statement.total, currency)
                 self.stdout.write(f"{closing.tenant}: {closing.statement.number} {total} {currency}")
         failed = [closing for closing in closings if closing.error is not None]
-        for closing in failed:
-            self.stderr.write(f"{closing.tenant}: {closing.error}")
         if failed:
-            raise CommandError(_("%(count)d tenants stay open") % {"count": len(failed)})
+            raise CommandError("\n".join(f"{closing.tenant}: {closing.error}" for closing in failed))

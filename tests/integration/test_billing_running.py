@@ -1,0 +1,292 @@
+"""What goes on now: costs so far, drafts that follow, closes in the middle of a run, and segments that turn out otherwise."""
+
+from datetime import datetime
+from decimal import Decimal
+
+import pytest
+from psycopg.types.range import TimestamptzRange
+
+from billing.metering import parse_instant
+from billing.models import LedgerEntry
+from billing.selectors.usage import use_of
+from billing.services.costs import meter_running, record_costs, settle_ended
+from scheduling.models import Card, Job, Lease, LeaseSegment, Node, NodeInterval, Pod, Run
+from tenants.models import Flavor, Pool
+from tests.factories import a_user
+from tests.integration.money_world import MoneyWorld, at, hours, row
+
+pytestmark = pytest.mark.django_db
+
+
+class RunningJob:
+    """A job of one pod with some cards, whose segments the test moves as the loop would."""
+
+    def __init__(
+        self,
+        world: MoneyWorld,
+        start: str,
+        *,
+        cards: int = 8,
+        cpu_m: int = 0,
+        memory_mib: int = 0,
+        flavor: Flavor | None = None,
+    ) -> None:
+        flavor = flavor or world.flavors["h100"]
+        began = at(start)
+        node = Node.objects.create(
+            cluster=flavor.pool.cluster, pool=flavor.pool, name=f"live-{Node.objects.count()}", gpus=8
+        )
+        self.job = Job.objects.create(
+            tenant=world.tenant, queue=world.queue, user=a_user(), name="train", tier="development", shape_key="x", state="running",
+            submitted_at=began, order_at=began, eligible_at=began, started_at=began, runs_count=1,
+        )  # fmt: skip
+        self.run = Run.objects.create(
+            job=self.job, number=1, cluster=node.cluster, namespace="algo-prod", state="running", admitted_at=began,
+            admitted_wall=began, started_at=began,
+        )  # fmt: skip
+        pod = Pod.objects.create(
+            run=self.run, role_name="worker", rank=0, index=0, name="j-r1-worker-0", node=node, uid="u-1"
+        )
+        for slot in range(cards):
+            card = Card.objects.create(node=node, index=slot, flavor=flavor)
+            lease = Lease.objects.create(
+                run=self.run, pod=pod, slot=slot, node=node, card=card, flavor=flavor, quantity=7000,
+                cpu_m=0 if slot else cpu_m, memory_mib=0 if slot else memory_mib, opened_at=began,
+            )  # fmt: skip
+            LeaseSegment.objects.create(
+                lease=lease, card=card, kind="billable", during=TimestamptzRange(began, None), quantity=7000
+            )
+
+    def segments(self):
+        return LeaseSegment.objects.filter(lease__run=self.run)
+
+    def turn(self, when: str, kind: str) -> None:
+        """End the open segments and go on as another kind."""
+        moment = at(when)
+        for segment in self.segments().filter(during__upper_inf=True):
+            segment.during = TimestamptzRange(segment.during.lower, moment)
+            segment.save(update_fields=["during"])
+            LeaseSegment.objects.create(
+                lease=segment.lease, card=segment.card, kind=kind, during=TimestamptzRange(moment, None), quantity=7000
+            )
+
+    def end(self, when: str, *, state: str = "succeeded") -> None:
+        """End segments, leases, run and job."""
+        moment = at(when)
+        for segment in self.segments().filter(during__upper_inf=True):
+            segment.during = TimestamptzRange(segment.during.lower, moment)
+            segment.save(update_fields=["during"])
+        Lease.objects.filter(run=self.run).update(closed_at=moment)
+        Run.objects.filter(pk=self.run.pk).update(state="ended", ended_at=moment, end_reason=state)
+        Job.objects.filter(pk=self.job.pk).update(state=state, ended_at=moment, end_reason=state)
+
+
+def cost(job: Job) -> tuple[Decimal | None, bool]:
+    job.refresh_from_db()
+    return job.cost_amount, job.cost_final
+
+
+@pytest.fixture
+def world(frozen_clock) -> MoneyWorld:
+    frozen_clock("2026-05-10T10:00:00Z")
+    return MoneyWorld().with_prices()
+
+
+def test_a_running_job_has_a_cost_so_far_and_an_ended_one_a_final_cost(world: MoneyWorld, frozen_clock) -> None:
+    running = RunningJob(world, "2026-05-10T10:00:00Z")
+    frozen_clock("2026-05-10T10:30:00Z")
+    meter_running()
+    so_far = cost(running.job)
+    frozen_clock("2026-05-10T11:00:30Z")
+    running.end("2026-05-10T11:00:00Z")
+
+    settle_ended()
+
+    assert so_far == (Decimal("50.00"), False)
+    assert cost(running.job) == (Decimal("100.00"), True)
+
+
+def test_a_lost_stop_event_bills_to_the_clusters_own_end(world: MoneyWorld, frozen_clock) -> None:
+    """B20: the pod ended at 12:00, which was seen at 12:05."""
+    running = RunningJob(world, "2026-05-10T10:00:00Z")
+    frozen_clock("2026-05-10T12:05:00Z")
+    meter_running()
+    running.end("2026-05-10T12:00:00Z")
+
+    record_costs([running.job.pk])
+
+    assert cost(running.job) == (Decimal("200.00"), True)
+
+
+def test_the_grace_after_a_notice_is_shown_and_not_charged(world: MoneyWorld, frozen_clock) -> None:
+    """BIL-05."""
+    running = RunningJob(world, "2026-05-10T10:00:00Z")
+    running.turn("2026-05-10T11:00:00Z", "grace")
+    running.end("2026-05-10T11:05:00Z", state="cancelled")
+    frozen_clock("2026-05-10T12:00:00Z")
+    settle_ended()
+
+    lines = {line.reason: line for line in world.draft("2026-05").lines.all()}
+
+    assert cost(running.job) == (Decimal("100.00"), True)
+    assert (lines["grace"].amount, hours(lines["grace"]), lines["grace"].worth) == (0, Decimal(2) / 3, Decimal("8.33"))
+
+
+def test_cpu_and_memory_have_lines_of_their_own_even_at_no_price(world: MoneyWorld, frozen_clock) -> None:
+    """BIL-04: price may be 0, never hidden."""
+    world.price("0.00", flavor=None, meter="cpu_core_hour")
+    world.price("0.01", flavor=None, meter="memory_gib_hour")
+    running = RunningJob(world, "2026-05-10T10:00:00Z", cpu_m=64_000, memory_mib=512 * 1024)
+    running.end("2026-05-10T11:00:00Z")
+    frozen_clock("2026-05-10T12:00:00Z")
+    settle_ended()
+
+    lines = {line.meter: line for line in world.draft("2026-05").lines.all()}
+
+    assert {meter: str(line.amount) for meter, line in lines.items()} == {
+        "card_hour": "100.000000",
+        "cpu_core_hour": "0.000000",
+        "memory_gib_hour": "5.120000",
+    }
+    assert lines["cpu_core_hour"].quantity == 64_000 * 3600
+    assert cost(running.job) == (Decimal("105.12"), True)
+
+
+def test_a_close_in_the_middle_of_a_run_splits_it_once(world: MoneyWorld, frozen_clock) -> None:
+    """B30, B48: what was posted at the close is not posted or charged again when the run ends."""
+    running = RunningJob(world, "2026-05-31T15:00:00Z")
+    frozen_clock("2026-06-01T00:00:00Z")
+    may = world.close("2026-05")
+    meter_running()
+    so_far = cost(running.job)
+    draft = world.draft("2026-06").total
+    frozen_clock("2026-06-01T02:00:00Z")
+    running.end("2026-06-01T01:00:00Z")
+    settle_ended()
+
+    june = world.draft("2026-06")
+
+    assert may.total == Decimal("100.00")
+    assert so_far == (Decimal("900.00"), False)
+    assert draft == Decimal("800.00")
+    assert june.total == Decimal("900.00")
+    assert cost(running.job) == (Decimal("1000.00"), True)
+
+
+def test_an_end_that_lies_before_the_close_is_given_back_on_the_next_bill(world: MoneyWorld, frozen_clock) -> None:
+    """B19, B20: May was closed as if the run went on; it had ended half an hour before."""
+    running = RunningJob(world, "2026-05-31T15:00:00Z")
+    frozen_clock("2026-05-31T16:10:00Z")
+    may = world.close("2026-05")
+    running.end("2026-05-31T15:30:00Z")
+    settle_ended()
+
+    june = world.draft("2026-06")
+
+    assert may.total == Decimal("100.00")
+    assert (june.total, june.lines.get().kind, june.lines.get().charged_period) == (
+        Decimal("-50.00"),
+        "adjustment",
+        may.period,
+    )
+    assert cost(running.job) == (Decimal("50.00"), True)
+
+
+def test_metering_again_posts_nothing(world: MoneyWorld, frozen_clock) -> None:
+    """B15."""
+    running = RunningJob(world, "2026-05-10T10:00:00Z")
+    running.end("2026-05-10T11:00:00Z")
+    frozen_clock("2026-05-10T12:00:00Z")
+
+    for _ in range(3):
+        record_costs([running.job.pk])
+        meter_running()
+
+    assert LedgerEntry.objects.count() == 8
+
+
+def test_a_run_found_to_be_a_platform_fault_is_given_back(world: MoneyWorld, frozen_clock) -> None:
+    """BIL-05: the segments change their meaning after they were posted; the ledger takes back and posts anew."""
+    running = RunningJob(world, "2026-05-10T10:00:00Z")
+    running.end("2026-05-10T11:00:00Z", state="failed")
+    frozen_clock("2026-05-10T12:00:00Z")
+    settle_ended()
+    before = world.draft("2026-05")
+    running.segments().update(kind="fault")
+
+    record_costs([running.job.pk])
+    record_costs([running.job.pk])
+
+    after = world.draft("2026-05")
+    assert (before.total, after.total, after.version) == (Decimal("100.00"), 0, 2)
+    assert [line.reason for line in after.lines.exclude(quantity=0)] == ["platform-fault"]
+    assert cost(running.job) == (Decimal(0), True)
+    assert LedgerEntry.objects.count() == 24
+
+
+def test_nodes_set_aside_are_charged_whole_and_the_leases_on_them_nothing(world: MoneyWorld, frozen_clock) -> None:
+    """BIL-01: the hour in which the node was lost is not charged."""
+    pool = Pool.objects.create(name="own", cluster=world.pool.cluster, sharing="partition", tenant=world.tenant)
+    own = Flavor.objects.create(name="h100@own", pool=pool)
+    world.flavors["h100@own"] = own
+    world.price("10.00", flavor="h100@own")
+    running = RunningJob(world, "2026-05-10T10:00:00Z", flavor=own)
+    node = Node.objects.get(pool=pool)
+    interval(node, "ready", at("2026-05-10T10:00:00Z"), at("2026-05-10T12:00:00Z"))
+    interval(node, "lost", at("2026-05-10T12:00:00Z"), at("2026-05-10T13:00:00Z"))
+    interval(node, "ready", at("2026-05-10T13:00:00Z"), None)
+    running.end("2026-05-10T11:00:00Z")
+    frozen_clock("2026-05-10T14:00:00Z")
+    settle_ended()
+    meter_running()
+
+    draft = world.draft("2026-05")
+
+    found = sorted((line.kind, line.reason, hours(line), line.amount) for line in draft.lines.all())
+    assert found == [
+        ("excluded", "platform-fault", 8, 0),
+        ("excluded", "set-aside", 8, 0),
+        ("usage", "own-nodes", 24, 240),
+    ]
+    assert cost(running.job) == (Decimal(0), True)
+    frozen_clock("2026-06-01T00:00:00Z")
+    assert world.close("2026-05").total == 80 * (2 + 3 + 21 * 24)
+
+
+def interval(node: Node, state: str, start: datetime, end: datetime | None) -> None:
+    NodeInterval.objects.create(
+        node=node, pool=node.pool, tenant=node.pool.tenant, flavor=Flavor.objects.get(pool=node.pool), cards=8, state=state,
+        during=TimestamptzRange(start, end),
+    )  # fmt: skip
+
+
+def test_a_job_that_never_ran_costs_nothing(world: MoneyWorld) -> None:
+    began = parse_instant("2026-05-10T09:00:00Z")
+    job = Job.objects.create(
+        tenant=world.tenant, queue=world.queue, user=a_user(), name="x", tier="batch", shape_key="x", state="cancelled",
+        submitted_at=began, order_at=began, eligible_at=began, ended_at=began,
+    )  # fmt: skip
+
+    settle_ended()
+
+    assert cost(job) == (Decimal(0), True)
+
+
+def test_usage_tells_own_borrowed_and_excluded_apart(world: MoneyWorld, frozen_clock) -> None:
+    RunningJob(world, "2026-05-10T10:00:00Z", cards=2)
+    world.load(
+        row("2026-05-09T15:00:00Z", "2026-05-09T17:00:00Z", job="b", borrowed=True),
+        row("2026-05-09T18:00:00Z", "2026-05-09T18:20:00Z", job="l", reason="node-lost", last_alive="2026-05-09T18:10:00Z"),
+    )  # fmt: skip
+    frozen_clock("2026-05-10T11:00:00Z")
+
+    found = use_of(
+        [world.tenant], since=at("2026-05-01T00:00:00Z"), until=at("2026-05-11T00:00:00Z"), group_by=["day"],
+        now=at("2026-05-10T11:00:00Z"),
+    )  # fmt: skip
+
+    unit = 7000 * 3600
+    assert [(str(use.key[0]), use.own, use.borrowed, use.excluded) for use in found] == [
+        ("2026-05-09", 0, unit, 0),
+        ("2026-05-10", 2 * unit + unit // 6, unit, unit // 6),
+    ]
