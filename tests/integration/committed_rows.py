@@ -27,6 +27,9 @@ END $$
 
 def empty_database() -> None:
     """Remove every row that migrations did not put there, and let go of the simulated cluster's connection."""
+    name = str(connection.settings_dict["NAME"])
+    # pytest-django makes test databases only for marked tests: a run of nothing but committed ones meets the real database.
+    assert name.startswith("test_"), f"{name} is no test database: select a test marked django_db as well"
     kept = ", ".join(f"'{name}'" for name in KEPT)
     with connection.cursor() as cursor:
         cursor.execute(_EMPTY.format(kept=kept))
