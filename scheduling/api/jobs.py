@@ -27,7 +27,7 @@ from scheduling.api.run_document import run_document
 from scheduling.control.preview import preview_job
 from scheduling.models import Job
 from scheduling.selectors.job_events import job_events
-from scheduling.selectors.job_facts import facts_of, jobs_with_parts
+from scheduling.selectors.job_facts import NEW, facts_of, jobs_with_parts
 from scheduling.selectors.run_facts import runs_of_jobs
 from scheduling.services.cancel import cancel_job
 from scheduling.services.change import change_job
@@ -158,9 +158,8 @@ class JobViewSet(BerthViewSet):
         """Card-seconds by run and flavor, and how busy the cards were."""
         return Response(usage_of(self.get_object()))
 
-    def _answer(self, job: Job, status_code: int = status.HTTP_200_OK) -> Response:
-        facts = facts_of([job], self.user)
-        return Response(job_document(job, facts[job.pk]), status=status_code)
+    def _answer(self, job: Job) -> Response:
+        return Response(job_document(job, facts_of([job], self.user)[job.pk]))
 
     def _made(self, job: Job) -> Response:
-        return self._answer(job, status.HTTP_201_CREATED)
+        return Response(job_document(job, NEW), status=status.HTTP_201_CREATED)

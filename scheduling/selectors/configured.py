@@ -47,10 +47,11 @@ class Configured:
     """Pools by row id with all nodes that exist, whatever their state now: an outage does not make a job impossible.
 
     Quota columns are the flavors by id, then CPU, memory, VRAM. `NodeShape.domains` follow `levels`; "" = no label. `images` are
-    the prefixes that jobs' images must have, none = all.
+    the prefixes that jobs' images must have, none = all. `rows` are the flavors' rows, in the order of `flavors`.
     """
 
     flavors: tuple[Flavor, ...]
+    rows: tuple[FlavorRow, ...]
     pools: tuple[Pool, ...]
     pool_index: Mapping[int, int]
     levels: tuple[str, ...]
@@ -102,8 +103,10 @@ def _load() -> Configured:
     now = clock.now()
     cluster = read_cluster(now)
     tree = read_tree(now, cluster)
+    rows = FlavorRow.objects.in_bulk()
     return Configured(
         flavors=cluster.flavors,
+        rows=tuple(rows[int(flavor.id)] for flavor in cluster.flavors),
         pools=cluster.pools,
         pool_index=cluster.pool_index,
         levels=cluster.nodes.levels,

@@ -47,6 +47,10 @@ class JobFacts:
     runs: tuple[RunFacts, ...]
 
 
+NEW = JobFacts(wait=None, holders=(), position=None, start=None, rate=HitRate(0, 0), runs=())
+"""Facts of a job that no cycle has seen yet."""
+
+
 def jobs_with_parts(jobs: QuerySet[Job]) -> QuerySet[Job]:
     """The same jobs with all rows that a job's document is made of."""
     accepted = RoleFlavor.objects.select_related("flavor").order_by("position")

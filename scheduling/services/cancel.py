@@ -36,7 +36,7 @@ def cancel_job(user: User, job: Job) -> Job:
         if state is not JobState.CANCELLED and found.cancel_asked_at is None:
             _cancel(found, state, Cause(reason="cancelled", at=clock.now(), actor=user.get_username()), user)
             alarm.ring("scheduling.cycle")
-    job.refresh_from_db()
+    job.refresh_from_db(fields=["state", "end_reason", "ended_at"])
     return job
 
 

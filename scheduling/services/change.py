@@ -38,7 +38,7 @@ def change_job(user: User, job: Job, body: Any) -> Job:
         if not (waiting.update(**columns) if columns else waiting.exists()):
             raise NotWaitingError
         alarm.ring("scheduling.cycle")
-    job.refresh_from_db()
+    job.refresh_from_db(fields=["priority", "max_runtime_s"])
     return job
 
 

@@ -37,7 +37,7 @@ def suspend_job(user: User, job: Job) -> Job:
         WaitReason.objects.filter(job=job, until__isnull=True).update(until=at)
         need = amounts_asked(job)
         WaitReason.objects.create(job=job, code=SUSPENDED, since=at, need=need, suggestion="resume", hint=need)
-    job.refresh_from_db()
+    job.refresh_from_db(fields=["state"])
     return job
 
 
@@ -51,7 +51,7 @@ def resume_job(user: User, job: Job) -> Job:
             raise NotSuspendedError
         WaitReason.objects.filter(job=job, until__isnull=True).update(until=at)
         alarm.ring("scheduling.cycle")
-    job.refresh_from_db()
+    job.refresh_from_db(fields=["state"])
     return job
 
 

@@ -105,20 +105,30 @@ def _placement_fields(ask: JobAsk) -> dict[str, Any]:
 
 def _insert_parts(jobs: Sequence[Job], resolved: ResolvedJob, judged: Judged) -> None:
     """Roles, accepted flavors, dependencies and datasets of every member."""
-    pairs = [(_role(job, position, role), role) for job in jobs for position, role in enumerate(resolved.roles)]
-    Role.objects.bulk_create((row for row, _role_ask in pairs), BATCH)
+    roles = [[_role(job, position, role) for position, role in enumerate(resolved.roles)] for job in jobs]
+    Role.objects.bulk_create((role for of_job in roles for role in of_job), BATCH)
     accepted = [
-        RoleFlavor(role=row, flavor_id=judged.config.flavors[flavor].id, position=position)
-        for row, role in pairs
-        for position, flavor in enumerate(role.flavors)
+        [_accepted(row, ask, judged) for row, ask in zip(of_job, resolved.roles, strict=True)] for of_job in roles
     ]
-    _insert(RoleFlavor, accepted)
+    _insert(RoleFlavor, (flavor for of_job in accepted for of_role in of_job for flavor in of_role))
     ask = resolved.ask
-    _insert(
-        JobDependency,
-        [JobDependency(job=job, on_job_id=after.job, condition=after.on) for job in jobs for after in ask.after],
-    )
-    _insert(JobDataset, [JobDataset(job=job, name=name) for job in jobs for name in ask.datasets])
+    after = [[JobDependency(job=job, on_job_id=each.job, condition=each.on) for each in ask.after] for job in jobs]
+    datasets = [[JobDataset(job=job, name=name) for name in sorted(ask.datasets)] for job in jobs]
+    _insert(JobDependency, (row for of_job in after for row in of_job))
+    _insert(JobDataset, (row for of_job in datasets for row in of_job))
+    for role, flavors in zip(roles[0], accepted[0], strict=True):
+        _carry(role, role_flavors=flavors)
+    _carry(jobs[0], roles=roles[0], dependencies=after[0], datasets=datasets[0])
+
+
+def _accepted(row: Role, role: ResolvedRole, judged: Judged) -> list[RoleFlavor]:
+    flavors = [judged.config.rows[flavor] for flavor in role.flavors]
+    return [RoleFlavor(role=row, flavor=flavor, position=position) for position, flavor in enumerate(flavors)]
+
+
+def _carry(row: Any, **parts: list[Any]) -> None:
+    """Leave the parts with their row, as a prefetch would: the answer to a submit reads nothing that was just written."""
+    row._prefetched_objects_cache = {**getattr(row, "_prefetched_objects_cache", {}), **parts}
 
 
 def _insert(model: Any, rows: Iterable[Any]) -> None:

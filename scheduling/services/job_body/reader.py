@@ -15,7 +15,7 @@ from berth.common.units import UnitError
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]")
 """What neither the database nor a log line can carry unharmed; tabs and line ends are allowed in commands and values."""
 LINE_ENDS = re.compile(r"[\t\r\n]")
-MOST_UNKNOWN_LISTED = 20
+MOST_UNKNOWN_LISTED = 200
 
 
 class BodyReader:
