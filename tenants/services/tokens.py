@@ -26,7 +26,9 @@ def create_token(
     """
     require(by, Action.TOKEN_CHANGE)
     held: frozenset[str] | None = getattr(by, "token_scopes", None)
-    granted = _granted(by, sorted(held) if scopes is None and held is not None else scopes)
+    granted = _granted(by, scopes)
+    if scopes is None and held is not None:
+        granted = [scope for scope in granted if scope in held]
     if held is not None and not set(granted) <= held:
         raise ForbiddenError(_("A token cannot make one with wider scopes than its own."))
     return issue_token(user=by, name=name, scopes=granted, expires=expires, by=by)
