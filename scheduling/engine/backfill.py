@@ -4,13 +4,14 @@ A later job passes if it ends before that time by its own limit, or touches noth
 never assumed to end; a head without a finite time gets no reservation (until SCH-07).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scheduling.engine.asks import Option
+from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
 from scheduling.engine.nodes import Free, NodeBook
-from scheduling.engine.placement import Placed, place_gang
-from scheduling.engine.quota import QuotaUse
+from scheduling.engine.placement import Placed, list_hosts, place_gang
+from scheduling.engine.quota import Amount, QuotaUse
 from scheduling.engine.state import Head, State
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import NEVER
@@ -18,14 +19,14 @@ from scheduling.engine.units import NEVER
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Something that gives its cards and quota back at `at_ms`: a run, a start of this cycle, or an earlier head."""
+    """Something that gives its nodes and quota back at `at_ms`: a run (index), or a start or an earlier head (by what they hold)."""
 
     at_ms: int
     run: int
-    leaf: int
-    tier: int
-    amounts: tuple[tuple[int, int], ...]
-    placed: Placed
+    leaf: int = -1
+    tier: int = 0
+    amounts: tuple[Amount, ...] = ()
+    placed: Placed = ()
 
 
 class Timeline:
@@ -33,25 +34,18 @@ class Timeline:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        running = state.snapshot.running
-        limits, starts = running.limit_ms.tolist(), running.start_ms.tolist()
-        ends = []
-        for run, limit in enumerate(limits):
-            at = min(state.leaving_ms[run], NEVER if limit >= NEVER else starts[run] + limit)
-            if at < NEVER:
-                ends.append((max(at, state.now_ms), run))
-        self._runs = [Ending(at, run, -1, 0, (), ()) for at, run in sorted(ends)]
+        ends = ((max(ends_ms, state.now_ms), run) for run, ends_ms in enumerate(state.runs.ends_ms) if ends_ms < NEVER)
+        self._runs = [Ending(at_ms, run) for at_ms, run in sorted(ends)]
+        self.endless: set[JobClass] = set()
+        """Classes for which no declared limit makes a place, however long one waits; earlier heads only make it worse."""
 
     def endings(self) -> list[Ending]:
         state = self._state
         ends = [ending for ending in self._runs if state.leaving_ms[ending.run] >= NEVER]
-        ends += [
-            Ending(max(state.leaving_ms[run], state.now_ms), run, -1, 0, (), ())
-            for run in range(len(state.leaving_ms))
-            if state.leaving_ms[run] < NEVER
-        ]
-        ends += [_ending_of(start.job_class, start.ends_ms, start.amounts, start.placed) for start in state.started
-                 if start.ends_ms < NEVER]  # fmt: skip
+        ends += [Ending(max(at_ms, state.now_ms), run) for run, at_ms in enumerate(state.leaving_ms) if at_ms < NEVER]
+        for start in state.started:
+            if start.ends_ms < NEVER:
+                ends.append(_ending_of(start.job_class, start.ends_ms, start.amounts, start.placed))
         for head in state.heads:
             length = int(state.snapshot.pending.limit_ms[head.job])
             if length < NEVER:
@@ -59,104 +53,94 @@ class Timeline:
         return sorted(ends, key=lambda ending: ending.at_ms)
 
 
-def _ending_of(job_class: JobClass, at_ms: int, amounts: tuple[tuple[int, int], ...], placed: Placed) -> Ending:
+def _ending_of(job_class: JobClass, at_ms: int, amounts: tuple[Amount, ...], placed: Placed) -> Ending:
     return Ending(at_ms, -1, job_class.leaf, job_class.tier, amounts, placed)
 
 
-@dataclass(slots=True)
-class Future:
-    """Nodes and quota at a coming instant; endings are applied in order."""
+class _RunOut:
+    """Nodes and quota as endings come to pass, with a running count of room for a claim's largest pods."""
 
-    book: NodeBook
-    use: QuotaUse
+    def __init__(self, state: State, option: Option, pool: int) -> None:
+        self._state, self._pool = state, pool
+        self.book, self.use = _from_now(state)
+        self.ask: PodAsk = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
+        self.room = sum(host.room for host in list_hosts(self.book, self.ask, pool))
 
-    def copy(self) -> "Future":
-        return Future(self.book.copy(), self.use.copy())
-
-    def apply(self, state: State, ending: Ending) -> None:
+    def apply(self, ending: Ending) -> None:
+        state, book = self._state, self.book
         if ending.run >= 0:
-            state.vacate(ending.run, self.book, self.use)
-            return
-        self.use.refund(ending.leaf, ending.amounts, ending.tier)
-        for ask, counts in ending.placed:
-            for node, pods in counts.items():
-                self.book.add(node, ask, pods)
+            touched = [node for node, _ in state.runs.footprint(ending.run) if self._counts(node)]
+        else:
+            touched = [node for _, counts in ending.placed for node in counts if self._counts(node)]
+        before = sum(book.room(node, self.ask) for node in touched)
+        if ending.run >= 0:
+            state.vacate(ending.run, book, self.use)
+        else:
+            self.use.refund(ending.leaf, ending.amounts, ending.tier)
+            for ask, counts in ending.placed:
+                for node, pods in counts.items():
+                    book.add(node, ask, pods)
+        self.room += sum(book.room(node, self.ask) for node in touched) - before
+
+    def _counts(self, node: int) -> bool:
+        table, flavor = self._state.table, self.ask.flavor
+        return table.open[node] and table.pool[node] == self._pool and flavor in (-1, table.flavor[node])
 
 
 def reserve_head(state: State, rules: TierRules, timeline: Timeline, job: int, job_class: JobClass) -> Head | None:
     """The job's earliest place, or None where no declared limit makes one. The head is added to the state."""
+    if job_class in timeline.endless:
+        return None
     endings = timeline.endings()
-    if not endings:
+    found = [_earliest(state, rules, job_class, option, endings) for option in job_class.options]
+    places = [place for place in found if place is not None]
+    if not places:
+        timeline.endless.add(job_class)
         return None
-    future = _from_now(state)
-    found = _earliest(state, rules, job_class, future, endings)
-    if found is None:
-        return None
-    at_ms, then, option, placed = found
-    then.use.charge(job_class.leaf, option.amounts, job_class.tier)
-    for ask, counts in placed:
-        for node, pods in counts.items():
-            then.book.add(node, ask, -pods)
-    nodes: dict[int, Free] = {node: then.book.free(node) for _, counts in placed for node in counts}
-    head = Head(job, job_class, at_ms, placed, option.amounts, nodes, then.use)
+    head = min(places, key=lambda place: place.at_ms)
+    head.job = job
     state.heads.append(head)
     return head
 
 
-def _from_now(state: State) -> Future:
+def _earliest(
+    state: State, rules: TierRules, job_class: JobClass, option: Option, endings: Iterable[Ending]
+) -> Head | None:
+    """Along the endings until one makes room; those of one instant count together."""
+    run_out = _RunOut(state, option, job_class.pool)
+    pending = list(endings)
+    for place, ending in enumerate(pending):
+        run_out.apply(ending)
+        if place + 1 < len(pending) and pending[place + 1].at_ms == ending.at_ms:
+            continue
+        if run_out.room < run_out.ask.count or not run_out.use.allows(job_class.leaf, option.amounts):
+            continue
+        if rules.standing(run_out.use, job_class, option.amounts) == Standing.BARRED:
+            continue
+        placed = place_gang(run_out.book, option.gang, job_class.shape, pool=job_class.pool)
+        if placed is not None:
+            return _reserve(run_out, job_class, option, placed, ending.at_ms)
+    return None
+
+
+def _reserve(run_out: _RunOut, job_class: JobClass, option: Option, placed: Placed, at_ms: int) -> Head:
+    book, use = run_out.book, run_out.use
+    use.charge(job_class.leaf, option.amounts, job_class.tier)
+    for ask, counts in placed:
+        for node, pods in counts.items():
+            book.add(node, ask, -pods)
+    nodes: dict[int, Free] = {node: book.free(node) for _, counts in placed for node in counts}
+    return Head(-1, job_class, at_ms, placed, option.amounts, nodes, use)
+
+
+def _from_now(state: State) -> tuple[NodeBook, QuotaUse]:
     """Everybody in place: those who leave are still there, kept jobs and earlier heads already hold what they will."""
-    future = Future(state.after.copy(), state.quota_after.copy())
-    for run, leaves_ms in enumerate(state.leaving_ms):
-        if leaves_ms < NEVER:
-            state.vacate(run, future.book, future.use, sign=-1)
+    book, use = state.after.copy(), state.quota_after.copy()
+    for run in sorted(state.leaving):
+        state.vacate(run, book, use, sign=-1)
     for head in state.heads:
-        future.use.charge(head.job_class.leaf, head.amounts, head.job_class.tier)
+        use.charge(head.job_class.leaf, head.amounts, head.job_class.tier)
         for ask, counts in head.placed:
             for node, pods in counts.items():
-                future.book.add(node, ask, -pods)
-    return future
-
-
-def _earliest(
-    state: State, rules: TierRules, job_class: JobClass, future: Future, endings: list[Ending]
-) -> tuple[int, Future, Option, Placed] | None:
-    """Gallop along the endings, then halve: what fits keeps fitting as more runs end."""
-    done, step = 0, 1
-    while True:
-        stop = min(len(endings), done + step)
-        trial = future.copy()
-        for ending in endings[done:stop]:
-            trial.apply(state, ending)
-        if _fits(rules, job_class, trial) is not None:
-            break
-        if stop == len(endings):
-            return None
-        future, done, step = trial, stop, step * 2
-    low, high = done, stop
-    while high - low > 1:
-        middle = (low + high) // 2
-        trial = future.copy()
-        for ending in endings[done:middle]:
-            trial.apply(state, ending)
-        if _fits(rules, job_class, trial) is not None:
-            high = middle
-        else:
-            low = middle
-    while high < len(endings) and endings[high].at_ms == endings[high - 1].at_ms:
-        high += 1
-    for ending in endings[done:high]:
-        future.apply(state, ending)
-    fit = _fits(rules, job_class, future)
-    return None if fit is None else (endings[high - 1].at_ms, future, *fit)
-
-
-def _fits(rules: TierRules, job_class: JobClass, future: Future) -> tuple[Option, Placed] | None:
-    for option in job_class.options:
-        if rules.standing(future.use, job_class, option.amounts) == Standing.BARRED:
-            continue
-        if not future.use.allows(job_class.leaf, option.amounts):
-            continue
-        placed = place_gang(future.book, option.gang, job_class.shape, pool=job_class.pool)
-        if placed is not None:
-            return option, placed
-    return None
+                book.add(node, ask, -pods)
+    return book, use

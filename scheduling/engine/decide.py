@@ -63,6 +63,8 @@ class Decider:
         """Others leave for it: evictions and the placement that uses them are one decision (SCH-17)."""
         if job_class.claim_failed or not self.state.policy.preemption:
             return False
+        if self.verdict_of.get(job_class) == Verdict.RESERVED:
+            return False
         if not claim(self.state, self.rules, self.candidates, job, job_class):
             job_class.claim_failed = True
             return False

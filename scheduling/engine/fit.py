@@ -44,7 +44,7 @@ def find_start(
         for standing, option in standings:
             if standing != wanted:
                 continue
-            fit = _try(state, job_class, option, ends_ms, only)
+            fit = _try(state, rules, job_class, option, ends_ms, only)
             if fit.verdict == Verdict.FITS:
                 return fit
             if _CLOSENESS[fit.verdict] > _CLOSENESS[closest.verdict]:
@@ -52,15 +52,16 @@ def find_start(
     return closest
 
 
-def _try(state: State, job_class: JobClass, option: Option, ends_ms: int, only: Set[int] | None) -> Fit:
+def _try(
+    state: State, rules: TierRules, job_class: JobClass, option: Option, ends_ms: int, only: Set[int] | None
+) -> Fit:
     leaf, amounts = job_class.leaf, option.amounts
     if not state.quota.allows(leaf, amounts) or not state.quota_after.allows(leaf, amounts):
         return Fit(Verdict.QUOTA, option)
     if not within_pool_share(state, job_class, option):
         return Fit(Verdict.QUOTA, option)
     limits = state.limits(ends_ms)
-    lent_out = [head for head in state.heads if ends_ms > head.at_ms and not head.quota.allows(leaf, amounts)]
-    if not lent_out:
+    if heads_allow(state, rules, job_class, amounts, ends_ms):
         placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool, limits=limits, only=only)
         if placed is not None:
             return Fit(Verdict.FITS, option, placed)
@@ -68,6 +69,15 @@ def _try(state: State, job_class: JobClass, option: Option, ends_ms: int, only: 
             return Fit(Verdict.NODES, option)
     placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool, only=only)
     return Fit(Verdict.NODES if placed is None else Verdict.RESERVED, option)
+
+
+def heads_allow(state: State, rules: TierRules, job_class: JobClass, amounts: Sequence[Amount], ends_ms: int) -> bool:
+    """True where every head whose time comes before the job ends still finds its quota then."""
+    return all(
+        head.quota.allows(job_class.leaf, amounts) and rules.standing(head.quota, job_class, amounts) != Standing.BARRED
+        for head in state.heads
+        if ends_ms > head.at_ms
+    )
 
 
 def within_pool_share(state: State, job_class: JobClass, option: Option) -> bool:
@@ -113,8 +123,9 @@ def find_later(state: State, rules: TierRules, job_class: JobClass, ask: PodAsk,
     amounts = state.charge_of([(ask, ask.count)])
     if rules.standing(state.quota_after, job_class, amounts) == Standing.BARRED:
         return None
-    books = [state.quota, state.quota_after, *(head.quota for head in state.heads if ends_ms > head.at_ms)]
-    if not all(use.allows(job_class.leaf, amounts) for use in books):
+    if not all(use.allows(job_class.leaf, amounts) for use in (state.quota, state.quota_after)):
+        return None
+    if not heads_allow(state, rules, job_class, amounts, ends_ms):
         return None
     anywhere = Shape(roles=job_class.shape.roles)
     return place_gang(state.usable, (ask,), anywhere, pool=job_class.pool, limits=state.limits(ends_ms))

@@ -85,9 +85,7 @@ class HolderBook:
 
     def _until(self, run: int) -> int | None:
         """When the run ends by notice or by its own limit; None where nothing says so."""
-        running, state = self._state.snapshot.running, self._state
-        limit = int(running.limit_ms[run])
-        ends = min(state.leaving_ms[run], NEVER if limit >= NEVER else int(running.start_ms[run]) + limit)
+        ends = min(self._state.leaving_ms[run], self._state.runs.ends_ms[run])
         return None if ends >= NEVER else ends
 
     def _rows_on(self, node: int) -> list[int]:

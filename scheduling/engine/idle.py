@@ -41,6 +41,17 @@ class IdleBook:
         """Most milli-cards free on one node."""
         return max((self._state.free.cards[node] for node in self.nodes(pool, flavor)), default=0)
 
+    def best_domain(self, flavor: int, level: str) -> int:
+        """Most milli-cards free in one domain of a level (`host`: on one node)."""
+        table, free = self._state.table, self._state.free
+        if level not in table.levels:
+            return self.largest(-1, flavor)
+        domain_of = table.domain[table.levels.index(level)]
+        totals: dict[int, int] = {}
+        for node in self.nodes(-1, flavor):
+            totals[domain_of[node]] = totals.get(domain_of[node], 0) + max(0, free.cards[node])
+        return max((total for domain, total in totals.items() if domain >= 0), default=0)
+
     def slots(self, pool: int, ask: PodAsk) -> tuple[int, int]:
         """(pods that fit now, pods that fit on the best node when it is empty)."""
         key = (pool, ask.flavor, ask.cards_m, ask.cpu_m, ask.memory_mib)

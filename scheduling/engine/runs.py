@@ -3,6 +3,7 @@
 from scheduling.engine.nodes import Free
 from scheduling.engine.quota import Amount
 from scheduling.engine.snapshot import Snapshot
+from scheduling.engine.units import NEVER
 
 
 class RunTable:
@@ -23,6 +24,9 @@ class RunTable:
         self._flavors = len(snapshot.flavors)
         self.run: list[int] = pods.run.tolist()
         self._first = self._first_rows(self.run, len(running))
+        starts, limits = running.start_ms.tolist(), running.limit_ms.tolist()
+        self.ends_ms = [NEVER if limit >= NEVER else start + limit for start, limit in zip(starts, limits, strict=True)]
+        """By its own declared limit; NEVER without one."""
         self._held: dict[int, tuple[Amount, ...]] = {}
         self._footprint: dict[int, tuple[tuple[int, Free], ...]] = {}
 

@@ -89,6 +89,7 @@ class State:
     heads: list[Head] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
     """Tenants whose use in the picture of after changed since somebody last looked."""
+    leaving: set[int] = field(default_factory=set)
     leaves_on: dict[int, int] = field(default_factory=dict)
     """When the last of those who leave a node should be gone."""
 
@@ -124,10 +125,7 @@ class State:
                 self.free.add(node, ask, -pods)
                 self.after.add(node, ask, -pods)
                 self.settle(node)
-        for head in self.heads:
-            if ends_ms > head.at_ms:
-                head.quota.charge(leaf, amounts, tier)
-                _lower(head.nodes, placed)
+        self._charge_heads(job_class, amounts, placed, ends_ms, 1)
 
     def keep(self, kept: Kept) -> None:
         """Charge a job that starts once others have left: only in the picture of then, and in its queue's share."""
@@ -150,10 +148,46 @@ class State:
             for node, pods in counts.items():
                 self.after.add(node, ask, -sign * pods)
                 self.settle(node)
+        length = int(self.snapshot.pending.limit_ms[kept.job])
+        ends_ms = NEVER if length >= NEVER else kept.from_ms + length
+        self._charge_heads(kept.job_class, kept.amounts, kept.placed, ends_ms, sign)
+
+    def _charge_heads(
+        self, job_class: JobClass, amounts: Sequence[Amount], placed: Placed, ends_ms: int, sign: int
+    ) -> None:
+        """Pods that are still there when a head's time comes take from what its reservation leaves (sign -1: give back)."""
+        for head in self.heads:
+            if ends_ms > head.at_ms:
+                change = head.quota.charge if sign > 0 else head.quota.refund
+                change(job_class.leaf, amounts, job_class.tier)
+                for ask, counts in placed:
+                    for node, pods in counts.items():
+                        if node in head.nodes:
+                            head.nodes[node] = moved(head.nodes[node], ask, -sign * pods)
+
+    def vacate_heads(self, run: int, sign: int = 1) -> None:
+        """A run that would still be there when a head's time comes leaves its place to others (sign -1: it stays after all)."""
+        runs = self.runs
+        for head in self.heads:
+            if runs.ends_ms[run] <= head.at_ms:
+                continue
+            for node, held in runs.footprint(run):
+                if node in head.nodes:
+                    free = head.nodes[node]
+                    head.nodes[node] = (
+                        free[0] + sign * held[0],
+                        free[1] + sign * held[1],
+                        free[2] + sign * held[2],
+                        free[3] + sign * held[3],
+                    )
+            if runs.leaf[run] >= 0:
+                change = head.quota.refund if sign > 0 else head.quota.charge
+                change(runs.leaf[run], runs.held(run), runs.tier[run])
 
     def evict(self, victim: Victim, leaves_ms: int) -> None:
         """Give notice: the run's cards and quota count as free in the picture of after."""
         self.vacate(victim.run, self.after, self.quota_after)
+        self.vacate_heads(victim.run)
         for node, _ in self.runs.footprint(victim.run):
             self.settle(node)
         self._note_leaving(victim.run, leaves_ms)
@@ -163,6 +197,7 @@ class State:
 
     def _note_leaving(self, run: int, leaves_ms: int) -> None:
         self.leaving_ms[run] = leaves_ms
+        self.leaving.add(run)
         for node, _ in self.runs.footprint(run):
             self.leaves_on[node] = max(leaves_ms, self.leaves_on.get(node, self.now_ms))
 
@@ -186,13 +221,6 @@ class State:
     def limits(self, ends_ms: int) -> list[dict[int, Free]]:
         """What heads leave of their nodes to a job that ends then."""
         return [head.nodes for head in self.heads if ends_ms > head.at_ms]
-
-
-def _lower(nodes: dict[int, Free], placed: Placed) -> None:
-    for ask, counts in placed:
-        for node, pods in counts.items():
-            if node in nodes:
-                nodes[node] = moved(nodes[node], ask, -pods)
 
 
 def open_state(snapshot: Snapshot, policy: Policy, now_ms: int) -> State:

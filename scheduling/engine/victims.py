@@ -16,6 +16,7 @@ from heapq import heappop, heappush
 from scheduling.engine.asks import Option
 from scheduling.engine.candidates import Candidate, CandidateBook, Rank
 from scheduling.engine.classes import JobClass
+from scheduling.engine.fit import end_of, heads_allow
 from scheduling.engine.placement import Placed, list_hosts, place_gang
 from scheduling.engine.share import over_quota
 from scheduling.engine.state import Kept, State, Victim
@@ -31,6 +32,7 @@ class Claim:
     option: Option
     own: bool
     flavors: frozenset[int]
+    ends_ms: int
 
     @property
     def hopeless_key(self) -> tuple[int, ...]:
@@ -46,12 +48,18 @@ def claim(state: State, rules: TierRules, book: CandidateBook, job: int, job_cla
         if standing == Standing.BARRED:
             continue
         flavors = frozenset(ask.flavor for ask in option.gang if ask.flavor >= 0)
-        ask = Claim(job_class, option, standing == Standing.OWN, flavors)
-        found = _Search(state, book, ask).run()
+        ask = Claim(job_class, option, standing == Standing.OWN, flavors, _ends_ms(state, job))
+        found = _Search(state, rules, book, ask).run()
         if found is not None:
             _commit(state, book, job, ask, *found)
             return True
     return False
+
+
+def _ends_ms(state: State, job: int) -> int:
+    """When the job would end at the latest, if those who leave take their whole grace."""
+    grace_ms = max(state.policy.grace_batch_ms, state.policy.grace_development_ms)
+    return end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms + grace_ms)
 
 
 def _commit(state: State, book: CandidateBook, job: int, ask: Claim, chosen: list[Candidate], placed: Placed) -> None:
@@ -65,8 +73,8 @@ def _commit(state: State, book: CandidateBook, job: int, ask: Claim, chosen: lis
 class _Search:
     """One claim's search in the picture of *after*, which is as before when it returns."""
 
-    def __init__(self, state: State, book: CandidateBook, ask: Claim) -> None:
-        self._state, self._book, self._ask = state, book, ask
+    def __init__(self, state: State, rules: TierRules, book: CandidateBook, ask: Claim) -> None:
+        self._state, self._rules, self._book, self._ask = state, rules, book, ask
         self._largest = max(ask.option.gang, key=lambda each: (each.cards_m, each.cpu_m))
         self._room = sum(host.room for host in list_hosts(state.after, self._largest, ask.job_class.pool))
         self._chosen: list[Candidate] = []
@@ -93,6 +101,7 @@ class _Search:
         nodes = [node for node, _ in state.runs.footprint(candidate.run) if self._counts(node)]
         before = sum(book.room(node, self._largest) for node in nodes)
         state.vacate(candidate.run, book, state.quota_after, sign)
+        state.vacate_heads(candidate.run, sign)
         self._room += sum(book.room(node, self._largest) for node in nodes) - before
 
     def _counts(self, node: int) -> bool:
@@ -103,7 +112,10 @@ class _Search:
         ask, job_class = self._ask, self._ask.job_class
         if self._room < self._largest.count or not self._state.quota_after.allows(job_class.leaf, ask.option.amounts):
             return None
-        return place_gang(self._state.after, ask.option.gang, job_class.shape, pool=job_class.pool)
+        if not heads_allow(self._state, self._rules, job_class, ask.option.amounts, ask.ends_ms):
+            return None
+        limits = self._state.limits(ask.ends_ms)
+        return place_gang(self._state.after, ask.option.gang, job_class.shape, pool=job_class.pool, limits=limits)
 
     def _drop_unneeded(self, placed: Placed) -> Placed:
         """Reverse pass: whoever can stay stays. The last chosen made the place, so the pass begins before it."""
@@ -174,10 +186,15 @@ class _Search:
 
     def _give_up(self, own: list[Candidate]) -> None:
         """Nobody is left to ask. Where only nodes were missing, others of this shape need not ask the same borrowers again."""
-        tree, job_class = self._state.tree, self._ask.job_class
-        flat = len(tree.path[job_class.tenant]) <= 2
-        if flat and not own and self._state.quota_after.allows(job_class.leaf, self._ask.option.amounts):
-            self._book.hopeless.add(self._ask.hopeless_key)
+        ask, job_class, state = self._ask, self._ask.job_class, self._state
+        if (
+            own
+            or len(state.tree.path[job_class.tenant]) > 2
+            or not state.quota_after.allows(job_class.leaf, ask.option.amounts)
+        ):
+            return
+        if place_gang(state.after, ask.option.gang, job_class.shape, pool=job_class.pool) is None:
+            self._book.hopeless.add(ask.hopeless_key)
 
 
 def may_take(state: State, ask: Claim, candidate: Candidate) -> bool:

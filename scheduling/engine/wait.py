@@ -15,6 +15,7 @@ from scheduling.engine.idle import CARDS, CPU, MEMORY, IdleBook
 from scheduling.engine.impossible import Impossible
 from scheduling.engine.placement import place_gang
 from scheduling.engine.plan import Holder
+from scheduling.engine.quota import EVERYBODY
 from scheduling.engine.snapshot import Shape
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules
@@ -90,9 +91,10 @@ class ReasonBook:
     def _of_option(self, job_class: JobClass, option: Option) -> Reason:
         return (
             self._nominal(job_class, option)
-            or self._quota(job_class, option)
+            or self._quota(job_class, option, job_class.tier)
             or self._busy(job_class, option)
             or self._scattered(job_class, option)
+            or self._quota(job_class, option, EVERYBODY)
             or self._others_first(job_class, option)
         )
 
@@ -123,12 +125,12 @@ class ReasonBook:
             reason.suggestion, reason.hint = "ask-quota", _most_specific(reason.short)
         return reason
 
-    def _quota(self, job_class: JobClass, option: Option) -> Reason | None:
-        """A borrowing limit, or nothing left to lend."""
+    def _quota(self, job_class: JobClass, option: Option, level: int) -> Reason | None:
+        """A borrowing limit, or nothing left to lend. First as the job's tier sees it: lower tiers would make room (SCH-01)."""
         state = self._state
         reason = Reason(WaitCode.QUOTA_BORROW_LIMIT)
         for column, amount in option.amounts:
-            room = state.quota.available(job_class.leaf, column)
+            room = state.quota.available(job_class.leaf, column, level)
             if amount > room:
                 self._lacks_column(reason, column, amount, room)
                 reason.holders = reason.holders or self._holders.of_tree(job_class, column)
@@ -181,16 +183,15 @@ class ReasonBook:
         anywhere = Shape(roles=job_class.shape.roles)
         fits_anywhere = place_gang(state.free, option.gang, anywhere, pool=pool) is not None
         reason = Reason(WaitCode.TOPOLOGY if fits_anywhere else WaitCode.FRAGMENTED)
-        if option.cards_m:
-            reason.lacks("gpu", option.cards_m, sum(self._idle.total(pool, flavor, CARDS)
-                                                    for flavor in sorted({ask.flavor for ask in option.gang})))  # fmt: skip
+        flavors = sorted({ask.flavor for ask in option.gang if ask.flavor >= 0})
         if fits_anywhere:
-            reason.suggestion, reason.hint, reason.detail = (
-                "relax-topology",
-                {"gpu": option.cards_m},
-                job_class.shape.level,
-            )
+            level = job_class.shape.level
+            have = sum(self._idle.best_domain(flavor, level) for flavor in flavors)
+            reason.lacks("gpu", option.cards_m, have)
+            reason.suggestion, reason.hint, reason.detail = "relax-topology", {"gpu": option.cards_m}, level
             return reason
+        if option.cards_m:
+            reason.lacks("gpu", option.cards_m, sum(self._idle.total(pool, flavor, CARDS) for flavor in flavors))
         self._lacks_nodes(reason, job_class, option)
         largest = self._idle.largest(pool, option.gang[0].flavor) // CARD * CARD
         reason.suggestion, reason.hint = ("smaller-pods", {"gpu": largest}) if option.cards_m else ("less-cpu", {})
