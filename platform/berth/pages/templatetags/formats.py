@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -79,6 +80,12 @@ def rate(price: Decimal | str | None) -> str:
 @register.filter
 def percent_of(part: int | Decimal | None, whole: int | Decimal | None) -> str:
     return numbers.UNKNOWN if part is None or not whole else numbers.percent(part, whole)
+
+
+@register.filter
+def per_hour(rate: Fraction) -> str:
+    """A rate with one decimal at most."""
+    return numbers.quantity(float(rate), most=1)
 
 
 @register.filter

@@ -1,6 +1,7 @@
 """Components as tags (PAGES section 3): each takes plain values and renders one template of templates/components/."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from django import template
@@ -83,9 +84,9 @@ def busyness(rung: int, held: int, total: int) -> dict[str, Any]:
 
 
 @register.inclusion_tag("components/track.html")
-def share_track(part: int, whole: int) -> dict[str, Any]:
-    """A thin bar in a cell: part of whole."""
-    return {"width": draw_strip([("fill", part), ("rest", max(whole - part, 0))])[0].width if part and whole else "0%"}
+def share_track(part: Decimal | int, whole: Decimal | int) -> dict[str, Any]:
+    """A thin bar: part of whole; full where the part is more."""
+    return {"width": f"{min(Decimal(100), Decimal(part) * 100 / Decimal(whole)):.2f}%" if part and whole else "0%"}
 
 
 @register.simple_tag(takes_context=True)
