@@ -5,11 +5,15 @@ import os
 import sys
 from pathlib import Path
 
+OFFLINE = {"plan", "simulate"}
+"""Commands that use no database and no app but the pure rooms: they run on settings that load in no time."""
+
 
 def main() -> None:
     root = Path(__file__).resolve().parent
     sys.path.append(str(root / "platform"))
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "berth.settings")
+    settings = "berth.offline" if OFFLINE.intersection(sys.argv[1:2]) else "berth.settings"
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", settings)
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)
