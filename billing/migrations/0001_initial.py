@@ -21,192 +21,20 @@ class Migration(migrations.Migration):
         ("pghistory", "0007_auto_20250421_0444"),
         ("scheduling", "0005_image_rules"),
         ("tenants", "0001_initial"),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("tenants", "__first__"),
     ]
 
     operations = [
-        migrations.CreateModel(
-            name="PriceBookEvent",
-            fields=[
-                ("pgh_id", models.AutoField(primary_key=True, serialize=False)),
-                ("pgh_created_at", models.DateTimeField(auto_now_add=True)),
-                ("pgh_label", models.TextField(help_text="The event label.")),
-                ("id", models.BigIntegerField()),
-                ("name", models.CharField(max_length=63)),
-                ("currency", models.CharField(max_length=3)),
-                ("note", models.CharField(blank=True, default="", max_length=500)),
-                ("created_at", models.DateTimeField()),
-            ],
-            options={
-                "abstract": False,
-            },
-        ),
-        migrations.CreateModel(
-            name="Rate",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "meter",
-                    models.CharField(
-                        choices=[
-                            ("card_hour", "card-hour"),
-                            ("borrowed_card_hour", "borrowed card-hour"),
-                            ("cpu_core_hour", "CPU core-hour"),
-                            ("memory_gib_hour", "memory GiB-hour"),
-                            ("storage_gb_month", "storage GB-month"),
-                            ("egress_gb", "egress GB"),
-                        ],
-                        max_length=20,
-                    ),
-                ),
-                (
-                    "price",
-                    models.DecimalField(
-                        decimal_places=6, max_digits=18, validators=[django.core.validators.MinValueValidator(0)]
-                    ),
-                ),
-                ("currency", models.CharField(max_length=3)),
-                ("valid_from", models.DateTimeField()),
-                ("valid_to", models.DateTimeField(blank=True, null=True)),
-                ("created_at", models.DateTimeField()),
-            ],
-            options={
-                "ordering": ["id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="RateEvent",
-            fields=[
-                ("pgh_id", models.AutoField(primary_key=True, serialize=False)),
-                ("pgh_created_at", models.DateTimeField(auto_now_add=True)),
-                ("pgh_label", models.TextField(help_text="The event label.")),
-                ("id", models.BigIntegerField()),
-                (
-                    "meter",
-                    models.CharField(
-                        choices=[
-                            ("card_hour", "card-hour"),
-                            ("borrowed_card_hour", "borrowed card-hour"),
-                            ("cpu_core_hour", "CPU core-hour"),
-                            ("memory_gib_hour", "memory GiB-hour"),
-                            ("storage_gb_month", "storage GB-month"),
-                            ("egress_gb", "egress GB"),
-                        ],
-                        max_length=20,
-                    ),
-                ),
-                (
-                    "price",
-                    models.DecimalField(
-                        decimal_places=6, max_digits=18, validators=[django.core.validators.MinValueValidator(0)]
-                    ),
-                ),
-                ("currency", models.CharField(max_length=3)),
-                ("valid_from", models.DateTimeField()),
-                ("valid_to", models.DateTimeField(blank=True, null=True)),
-                ("created_at", models.DateTimeField()),
-            ],
-            options={
-                "abstract": False,
-            },
-        ),
-        migrations.CreateModel(
-            name="Statement",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("number", models.CharField(max_length=80, unique=True)),
-                ("version", models.PositiveIntegerField(default=1)),
-                (
-                    "state",
-                    models.CharField(choices=[("draft", "draft"), ("issued", "issued")], default="draft", max_length=6),
-                ),
-                ("currency", models.CharField(max_length=3)),
-                ("total", models.DecimalField(decimal_places=6, default=0, max_digits=20)),
-                ("tenant_slug", models.CharField(max_length=40)),
-                ("tenant_name", models.CharField(max_length=120)),
-                ("cost_centre", models.CharField(blank=True, default="", max_length=64)),
-                ("billed_to", models.DateTimeField()),
-                ("created_at", models.DateTimeField()),
-                ("refreshed_at", models.DateTimeField()),
-                ("entries_to", models.BigIntegerField(default=0)),
-                ("adjustments_to", models.BigIntegerField(default=0)),
-                ("superseded_at", models.DateTimeField(null=True)),
-                ("issued_at", models.DateTimeField(null=True)),
-                ("unpriced", models.CharField(blank=True, default="", max_length=200)),
-            ],
-            options={
-                "ordering": ["-id"],
-            },
-        ),
         migrations.CreateModel(
             name="StatementCounter",
             fields=[
                 ("id", models.PositiveSmallIntegerField(default=1, primary_key=True, serialize=False)),
                 ("last", models.PositiveBigIntegerField(default=0)),
             ],
-        ),
-        migrations.CreateModel(
-            name="StatementLine",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("usage", "usage"),
-                            ("excluded", "not charged"),
-                            ("adjustment", "adjustment"),
-                            ("credit", "credit"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "meter",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("card_hour", "card-hour"),
-                            ("borrowed_card_hour", "borrowed card-hour"),
-                            ("cpu_core_hour", "CPU core-hour"),
-                            ("memory_gib_hour", "memory GiB-hour"),
-                            ("storage_gb_month", "storage GB-month"),
-                            ("egress_gb", "egress GB"),
-                        ],
-                        default="",
-                        max_length=20,
-                    ),
-                ),
-                ("flavor_name", models.CharField(blank=True, default="", max_length=63)),
-                ("borrowed", models.BooleanField(default=False)),
-                (
-                    "held_as",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("billable", "billable"),
-                            ("grace", "grace after an eviction notice"),
-                            ("fault", "platform fault"),
-                            ("after-last-sign", "after the node's last sign of life"),
-                            ("set-aside", "on the tenant's own nodes, which are charged whole"),
-                        ],
-                        default="",
-                        max_length=16,
-                    ),
-                ),
-                ("quantity", models.DecimalField(decimal_places=0, default=0, max_digits=30)),
-                ("unit_price", models.DecimalField(decimal_places=6, max_digits=18, null=True)),
-                ("amount", models.DecimalField(decimal_places=6, max_digits=20)),
-                ("worth", models.DecimalField(decimal_places=6, max_digits=20, null=True)),
-                ("job_name", models.CharField(blank=True, default="", max_length=63)),
-                ("queue_name", models.CharField(blank=True, default="", max_length=40)),
-                ("project_name", models.CharField(blank=True, default="", max_length=63)),
-                ("charged_from", models.DateTimeField(null=True)),
-                ("charged_to", models.DateTimeField(null=True)),
-                ("reason", models.CharField(blank=True, default="", max_length=1000)),
-            ],
             options={
-                "ordering": ["statement_id", "id"],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("id", 1)), name="statement_counter_is_one_row")
+                ],
             },
         ),
         migrations.CreateModel(
@@ -241,50 +69,32 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["tenant_id", "starts_at"],
-            },
-        ),
-        migrations.CreateModel(
-            name="Adjustment",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[("adjustment", "adjustment"), ("credit", "credit")],
-                        default="adjustment",
-                        max_length=10,
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "label"), name="period_once_a_month"),
+                    models.CheckConstraint(
+                        condition=models.Q(("ends_at__gt", models.F("starts_at"))), name="period_ends_after_start"
                     ),
-                ),
-                ("amount", models.DecimalField(decimal_places=6, max_digits=20)),
-                ("currency", models.CharField(max_length=3)),
-                ("reason", models.CharField(max_length=1000)),
-                ("created_at", models.DateTimeField()),
-                (
-                    "created_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("closed_at__isnull", True), ("state", "open")),
+                            models.Q(("closed_at__isnull", False), ("state", "closed")),
+                            _connector="OR",
+                        ),
+                        name="period_closed_has_an_instant",
                     ),
-                ),
-                (
-                    "tenant",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="adjustments", to="tenants.tenant"
+                    django.contrib.postgres.constraints.ExclusionConstraint(
+                        expressions=[
+                            ("tenant", "="),
+                            (
+                                tenants.models.quota.TsTzRange(
+                                    "starts_at", "ends_at", django.contrib.postgres.fields.ranges.RangeBoundary()
+                                ),
+                                "&&",
+                            ),
+                        ],
+                        name="period_overlaps_none",
                     ),
-                ),
-                (
-                    "period",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="adjustments",
-                        to="billing.billingperiod",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["-id"],
+                ],
             },
         ),
         migrations.CreateModel(
@@ -333,6 +143,19 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at__isnull", True)),
+                        fields=("tenant", "queue", "project"),
+                        name="budget_one_in_force",
+                        nulls_distinct=False,
+                    ),
+                    models.CheckConstraint(condition=models.Q(("amount__gte", 0)), name="budget_amount_not_negative"),
+                    models.CheckConstraint(
+                        condition=models.Q(("queue__isnull", True), ("project__isnull", True), _connector="OR"),
+                        name="budget_of_one_thing",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -391,6 +214,256 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("ends_at__gt", models.F("starts_at"))), name="assessment_ends_after_start"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("coverage_ppm__gte", 0), ("coverage_ppm__lte", 1000000)),
+                        name="assessment_coverage_is_a_share",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("granted__gte", 0), ("proposed__gte", 0)),
+                        name="assessment_quota_not_negative",
+                    ),
+                    django.contrib.postgres.constraints.ExclusionConstraint(
+                        condition=models.Q(("state", "withdrawn"), _negated=True),
+                        expressions=[
+                            ("tenant", "="),
+                            ("flavor", "="),
+                            (
+                                tenants.models.quota.TsTzRange(
+                                    "starts_at", "ends_at", django.contrib.postgres.fields.ranges.RangeBoundary()
+                                ),
+                                "&&",
+                            ),
+                        ],
+                        name="assessment_once_a_quarter",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PriceBook",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=63, unique=True)),
+                ("currency", models.CharField(max_length=3)),
+                ("note", models.CharField(blank=True, default="", max_length=500)),
+                ("created_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("currency__regex", "^[A-Z]{3}$")), name="price_book_currency_is_iso_4217"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PriceBookEvent",
+            fields=[
+                ("pgh_id", models.AutoField(primary_key=True, serialize=False)),
+                ("pgh_created_at", models.DateTimeField(auto_now_add=True)),
+                ("pgh_label", models.TextField(help_text="The event label.")),
+                ("id", models.BigIntegerField()),
+                ("name", models.CharField(max_length=63)),
+                ("currency", models.CharField(max_length=3)),
+                ("note", models.CharField(blank=True, default="", max_length=500)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "pgh_context",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="pghistory.context",
+                    ),
+                ),
+                (
+                    "pgh_obj",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="events",
+                        to="billing.pricebook",
+                    ),
+                ),
+            ],
+            options={
+                "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
+            name="Rate",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "meter",
+                    models.CharField(
+                        choices=[
+                            ("card_hour", "card-hour"),
+                            ("borrowed_card_hour", "borrowed card-hour"),
+                            ("cpu_core_hour", "CPU core-hour"),
+                            ("memory_gib_hour", "memory GiB-hour"),
+                            ("storage_gb_month", "storage GB-month"),
+                            ("egress_gb", "egress GB"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "price",
+                    models.DecimalField(
+                        decimal_places=6, max_digits=18, validators=[django.core.validators.MinValueValidator(0)]
+                    ),
+                ),
+                ("currency", models.CharField(max_length=3)),
+                ("valid_from", models.DateTimeField()),
+                ("valid_to", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "flavor",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="rates",
+                        to="tenants.flavor",
+                    ),
+                ),
+                (
+                    "price_book",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="rates", to="billing.pricebook"
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="rates",
+                        to="tenants.tenant",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["id"],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("price__gte", 0)), name="rate_price_not_negative"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "meter__in",
+                                [
+                                    "card_hour",
+                                    "borrowed_card_hour",
+                                    "cpu_core_hour",
+                                    "memory_gib_hour",
+                                    "storage_gb_month",
+                                    "egress_gb",
+                                ],
+                            )
+                        ),
+                        name="rate_meter_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("valid_to__isnull", True), ("valid_to__gte", models.F("valid_from")), _connector="OR"
+                        ),
+                        name="rate_ends_after_start",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("meter__in", ["card_hour", "borrowed_card_hour"]), _negated=True),
+                            ("flavor__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="rate_of_cards_names_a_flavor",
+                    ),
+                    django.contrib.postgres.constraints.ExclusionConstraint(
+                        expressions=[
+                            ("currency", "="),
+                            ("meter", "="),
+                            (django.db.models.functions.comparison.Coalesce("flavor", 0), "="),
+                            (django.db.models.functions.comparison.Coalesce("tenant", 0), "="),
+                            (
+                                tenants.models.quota.TsTzRange(
+                                    "valid_from", "valid_to", django.contrib.postgres.fields.ranges.RangeBoundary()
+                                ),
+                                "&&",
+                            ),
+                        ],
+                        name="rate_one_price_at_an_instant",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Statement",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.CharField(max_length=80, unique=True)),
+                ("version", models.PositiveIntegerField(default=1)),
+                (
+                    "state",
+                    models.CharField(choices=[("draft", "draft"), ("issued", "issued")], default="draft", max_length=6),
+                ),
+                ("currency", models.CharField(max_length=3)),
+                ("total", models.DecimalField(decimal_places=6, default=0, max_digits=20)),
+                ("tenant_slug", models.CharField(max_length=40)),
+                ("tenant_name", models.CharField(max_length=120)),
+                ("cost_centre", models.CharField(blank=True, default="", max_length=64)),
+                ("billed_to", models.DateTimeField()),
+                ("created_at", models.DateTimeField()),
+                ("refreshed_at", models.DateTimeField()),
+                ("entries_to", models.BigIntegerField(default=0)),
+                ("adjustments_to", models.BigIntegerField(default=0)),
+                ("superseded_at", models.DateTimeField(null=True)),
+                ("issued_at", models.DateTimeField(null=True)),
+                ("unpriced", models.CharField(blank=True, default="", max_length=200)),
+                (
+                    "period",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="statements",
+                        to="billing.billingperiod",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="statements", to="tenants.tenant"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("period", "version"), name="statement_version_once"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("superseded_at__isnull", True)),
+                        fields=("period",),
+                        name="statement_one_current_a_period",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("issued_at__isnull", True), ("state", "draft")),
+                            models.Q(
+                                ("issued_at__isnull", False),
+                                ("state", "issued"),
+                                ("superseded_at__isnull", True),
+                                ("unpriced", ""),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="statement_issued_is_whole",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -532,23 +605,387 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "ledger entries",
                 "ordering": ["id"],
+                "indexes": [
+                    models.Index(fields=["period", "id"], name="ledger_by_period"),
+                    models.Index(fields=["job", "id"], name="ledger_by_job"),
+                    models.Index(fields=["tenant", "day"], name="ledger_by_tenant_and_day"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("seconds__gt", 0)), name="ledger_entry_is_never_empty"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "seconds",
+                                billing.models.ledger.ElapsedSeconds(models.F("ends_at"), models.F("starts_at")),
+                            )
+                        ),
+                        name="ledger_seconds_are_elapsed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("cards_u7000__gte", 0),
+                                ("cpu_m__gte", 0),
+                                ("memory_mib__gte", 0),
+                                ("refers_to__isnull", True),
+                            ),
+                            models.Q(
+                                ("cards_u7000__lte", 0),
+                                ("cpu_m__lte", 0),
+                                ("memory_mib__lte", 0),
+                                ("refers_to__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="ledger_only_takes_back_what_it_names",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("job__isnull", False), ("node_interval__isnull", True), ("segment__isnull", False)
+                            ),
+                            models.Q(
+                                ("job__isnull", True), ("node_interval__isnull", False), ("segment__isnull", True)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="ledger_entry_has_one_source",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name="PriceBook",
+            name="RateEvent",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.CharField(max_length=63, unique=True)),
+                ("pgh_id", models.AutoField(primary_key=True, serialize=False)),
+                ("pgh_created_at", models.DateTimeField(auto_now_add=True)),
+                ("pgh_label", models.TextField(help_text="The event label.")),
+                ("id", models.BigIntegerField()),
+                (
+                    "meter",
+                    models.CharField(
+                        choices=[
+                            ("card_hour", "card-hour"),
+                            ("borrowed_card_hour", "borrowed card-hour"),
+                            ("cpu_core_hour", "CPU core-hour"),
+                            ("memory_gib_hour", "memory GiB-hour"),
+                            ("storage_gb_month", "storage GB-month"),
+                            ("egress_gb", "egress GB"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "price",
+                    models.DecimalField(
+                        decimal_places=6, max_digits=18, validators=[django.core.validators.MinValueValidator(0)]
+                    ),
+                ),
                 ("currency", models.CharField(max_length=3)),
-                ("note", models.CharField(blank=True, default="", max_length=500)),
+                ("valid_from", models.DateTimeField()),
+                ("valid_to", models.DateTimeField(blank=True, null=True)),
                 ("created_at", models.DateTimeField()),
+                (
+                    "flavor",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        related_query_name="+",
+                        to="tenants.flavor",
+                    ),
+                ),
+                (
+                    "pgh_context",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="pghistory.context",
+                    ),
+                ),
+                (
+                    "pgh_obj",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="events",
+                        to="billing.rate",
+                    ),
+                ),
+                (
+                    "price_book",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        related_query_name="+",
+                        to="billing.pricebook",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        related_query_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                "ordering": ["id"],
+                "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
+            name="Adjustment",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("adjustment", "adjustment"), ("credit", "credit")],
+                        default="adjustment",
+                        max_length=10,
+                    ),
+                ),
+                ("amount", models.DecimalField(decimal_places=6, max_digits=20)),
+                ("currency", models.CharField(max_length=3)),
+                ("reason", models.CharField(max_length=1000)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="adjustments", to="tenants.tenant"
+                    ),
+                ),
+                (
+                    "period",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="adjustments",
+                        to="billing.billingperiod",
+                    ),
+                ),
+                (
+                    "refers_to",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="corrected_by",
+                        to="billing.statement",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("currency__regex", "^[A-Z]{3}$")), name="price_book_currency_is_iso_4217"
-                    )
+                        condition=models.Q(("amount", 0), _negated=True), name="adjustment_changes_something"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("kind", "credit"), _negated=True), ("amount__lt", 0), _connector="OR"
+                        ),
+                        name="credit_gives_back",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("reason", ""), _negated=True), name="adjustment_says_why"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="StatementLine",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("usage", "usage"),
+                            ("excluded", "not charged"),
+                            ("adjustment", "adjustment"),
+                            ("credit", "credit"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "meter",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("card_hour", "card-hour"),
+                            ("borrowed_card_hour", "borrowed card-hour"),
+                            ("cpu_core_hour", "CPU core-hour"),
+                            ("memory_gib_hour", "memory GiB-hour"),
+                            ("storage_gb_month", "storage GB-month"),
+                            ("egress_gb", "egress GB"),
+                        ],
+                        default="",
+                        max_length=20,
+                    ),
+                ),
+                ("flavor_name", models.CharField(blank=True, default="", max_length=63)),
+                ("borrowed", models.BooleanField(default=False)),
+                (
+                    "held_as",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("billable", "billable"),
+                            ("grace", "grace after an eviction notice"),
+                            ("fault", "platform fault"),
+                            ("after-last-sign", "after the node's last sign of life"),
+                            ("set-aside", "on the tenant's own nodes, which are charged whole"),
+                        ],
+                        default="",
+                        max_length=16,
+                    ),
+                ),
+                ("quantity", models.DecimalField(decimal_places=0, default=0, max_digits=30)),
+                ("unit_price", models.DecimalField(decimal_places=6, max_digits=18, null=True)),
+                ("amount", models.DecimalField(decimal_places=6, max_digits=20)),
+                ("worth", models.DecimalField(decimal_places=6, max_digits=20, null=True)),
+                ("job_name", models.CharField(blank=True, default="", max_length=63)),
+                ("queue_name", models.CharField(blank=True, default="", max_length=40)),
+                ("project_name", models.CharField(blank=True, default="", max_length=63)),
+                ("charged_from", models.DateTimeField(null=True)),
+                ("charged_to", models.DateTimeField(null=True)),
+                ("reason", models.CharField(blank=True, default="", max_length=1000)),
+                (
+                    "adjustment",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="billing.adjustment",
+                    ),
+                ),
+                (
+                    "charged_period",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="billing.billingperiod",
+                    ),
+                ),
+                (
+                    "flavor",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.flavor",
+                    ),
+                ),
+                (
+                    "job",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="scheduling.job",
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.project",
+                    ),
+                ),
+                (
+                    "queue",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.queue",
+                    ),
+                ),
+                (
+                    "rate",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="billing.rate",
+                    ),
+                ),
+                (
+                    "statement",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="lines",
+                        to="billing.statement",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["statement_id", "id"],
+                "indexes": [
+                    models.Index(fields=["statement", "id"], name="line_by_statement"),
+                    models.Index(fields=["job"], name="line_by_job"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("kind", "excluded"), _negated=True),
+                            models.Q(("amount", 0), models.Q(("reason", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="line_excluded_costs_nothing",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("kind", "usage"), _negated=True), ("rate__isnull", False), _connector="OR"
+                        ),
+                        name="line_of_usage_has_a_price",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("charged_to__isnull", True), ("charged_to__gt", models.F("charged_from")), _connector="OR"
+                        ),
+                        name="line_charge_has_length",
+                    ),
                 ],
             },
         ),
@@ -579,276 +1016,6 @@ class Migration(migrations.Migration):
                     table="billing_pricebook",
                     when="AFTER",
                 ),
-            ),
-        ),
-        migrations.AddField(
-            model_name="pricebookevent",
-            name="pgh_context",
-            field=models.ForeignKey(
-                db_constraint=False,
-                null=True,
-                on_delete=django.db.models.deletion.DO_NOTHING,
-                related_name="+",
-                to="pghistory.context",
-            ),
-        ),
-        migrations.AddField(
-            model_name="pricebookevent",
-            name="pgh_obj",
-            field=models.ForeignKey(
-                db_constraint=False,
-                on_delete=django.db.models.deletion.DO_NOTHING,
-                related_name="events",
-                to="billing.pricebook",
-            ),
-        ),
-        migrations.AddField(
-            model_name="rate",
-            name="flavor",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="rates",
-                to="tenants.flavor",
-            ),
-        ),
-        migrations.AddField(
-            model_name="rate",
-            name="price_book",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="rates", to="billing.pricebook"
-            ),
-        ),
-        migrations.AddField(
-            model_name="rate",
-            name="tenant",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="rates",
-                to="tenants.tenant",
-            ),
-        ),
-        migrations.AddField(
-            model_name="rateevent",
-            name="flavor",
-            field=models.ForeignKey(
-                blank=True,
-                db_constraint=False,
-                null=True,
-                on_delete=django.db.models.deletion.DO_NOTHING,
-                related_name="+",
-                related_query_name="+",
-                to="tenants.flavor",
-            ),
-        ),
-        migrations.AddField(
-            model_name="rateevent",
-            name="pgh_context",
-            field=models.ForeignKey(
-                db_constraint=False,
-                null=True,
-                on_delete=django.db.models.deletion.DO_NOTHING,
-                related_name="+",
-                to="pghistory.context",
-            ),
-        ),
-        migrations.AddField(
-            model_name="rateevent",
-            name="pgh_obj",
-            field=models.ForeignKey(
-                db_constraint=False,
-                on_delete=django.db.models.deletion.DO_NOTHING,
-                related_name="events",
-                to="billing.rate",
-            ),
-        ),
-        migrations.AddField(
-            model_name="rateevent",
-            name="price_book",
-            field=models.ForeignKey(
-                db_constraint=False,
-                on_delete=django.db.models.deletion.DO_NOTHING,
-                related_name="+",
-                related_query_name="+",
-                to="billing.pricebook",
-            ),
-        ),
-        migrations.AddField(
-            model_name="rateevent",
-            name="tenant",
-            field=models.ForeignKey(
-                blank=True,
-                db_constraint=False,
-                null=True,
-                on_delete=django.db.models.deletion.DO_NOTHING,
-                related_name="+",
-                related_query_name="+",
-                to="tenants.tenant",
-            ),
-        ),
-        migrations.AddField(
-            model_name="statement",
-            name="period",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="statements", to="billing.billingperiod"
-            ),
-        ),
-        migrations.AddField(
-            model_name="statement",
-            name="tenant",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="statements", to="tenants.tenant"
-            ),
-        ),
-        migrations.AddField(
-            model_name="adjustment",
-            name="refers_to",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="corrected_by",
-                to="billing.statement",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="statementcounter",
-            constraint=models.CheckConstraint(condition=models.Q(("id", 1)), name="statement_counter_is_one_row"),
-        ),
-        migrations.AddField(
-            model_name="statementline",
-            name="adjustment",
-            field=models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="billing.adjustment",
-            ),
-        ),
-        migrations.AddField(
-            model_name="statementline",
-            name="charged_period",
-            field=models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="billing.billingperiod",
-            ),
-        ),
-        migrations.AddField(
-            model_name="statementline",
-            name="flavor",
-            field=models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="tenants.flavor",
-            ),
-        ),
-        migrations.AddField(
-            model_name="statementline",
-            name="job",
-            field=models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="scheduling.job",
-            ),
-        ),
-        migrations.AddField(
-            model_name="statementline",
-            name="project",
-            field=models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="tenants.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="statementline",
-            name="queue",
-            field=models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="tenants.queue",
-            ),
-        ),
-        migrations.AddField(
-            model_name="statementline",
-            name="rate",
-            field=models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="billing.rate",
-            ),
-        ),
-        migrations.AddField(
-            model_name="statementline",
-            name="statement",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="lines",
-                to="billing.statement",
-            ),
-        ),
-        migrations.AddField(
-            model_name="statementline",
-            name="user",
-            field=models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="billingperiod",
-            constraint=models.UniqueConstraint(fields=("tenant", "label"), name="period_once_a_month"),
-        ),
-        migrations.AddConstraint(
-            model_name="billingperiod",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("ends_at__gt", models.F("starts_at"))), name="period_ends_after_start"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="billingperiod",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("closed_at__isnull", True), ("state", "open")),
-                    models.Q(("closed_at__isnull", False), ("state", "closed")),
-                    _connector="OR",
-                ),
-                name="period_closed_has_an_instant",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="billingperiod",
-            constraint=django.contrib.postgres.constraints.ExclusionConstraint(
-                expressions=[
-                    ("tenant", "="),
-                    (
-                        tenants.models.quota.TsTzRange(
-                            "starts_at", "ends_at", django.contrib.postgres.fields.ranges.RangeBoundary()
-                        ),
-                        "&&",
-                    ),
-                ],
-                name="period_overlaps_none",
             ),
         ),
         pgtrigger.migrations.AddTrigger(
@@ -909,117 +1076,6 @@ class Migration(migrations.Migration):
                 ),
             ),
         ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at__isnull", True)),
-                fields=("tenant", "queue", "project"),
-                name="budget_one_in_force",
-                nulls_distinct=False,
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("amount__gte", 0)), name="budget_amount_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("queue__isnull", True), ("project__isnull", True), _connector="OR"),
-                name="budget_of_one_thing",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="idleassessment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("ends_at__gt", models.F("starts_at"))), name="assessment_ends_after_start"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="idleassessment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("coverage_ppm__gte", 0), ("coverage_ppm__lte", 1000000)),
-                name="assessment_coverage_is_a_share",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="idleassessment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("granted__gte", 0), ("proposed__gte", 0)), name="assessment_quota_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="idleassessment",
-            constraint=django.contrib.postgres.constraints.ExclusionConstraint(
-                condition=models.Q(("state", "withdrawn"), _negated=True),
-                expressions=[
-                    ("tenant", "="),
-                    ("flavor", "="),
-                    (
-                        tenants.models.quota.TsTzRange(
-                            "starts_at", "ends_at", django.contrib.postgres.fields.ranges.RangeBoundary()
-                        ),
-                        "&&",
-                    ),
-                ],
-                name="assessment_once_a_quarter",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="ledgerentry",
-            index=models.Index(fields=["period", "id"], name="ledger_by_period"),
-        ),
-        migrations.AddIndex(
-            model_name="ledgerentry",
-            index=models.Index(fields=["job", "id"], name="ledger_by_job"),
-        ),
-        migrations.AddIndex(
-            model_name="ledgerentry",
-            index=models.Index(fields=["tenant", "day"], name="ledger_by_tenant_and_day"),
-        ),
-        migrations.AddConstraint(
-            model_name="ledgerentry",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("seconds__gt", 0)), name="ledger_entry_is_never_empty"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ledgerentry",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("seconds", billing.models.ledger.ElapsedSeconds(models.F("ends_at"), models.F("starts_at")))
-                ),
-                name="ledger_seconds_are_elapsed",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ledgerentry",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("cards_u7000__gte", 0), ("cpu_m__gte", 0), ("memory_mib__gte", 0), ("refers_to__isnull", True)
-                    ),
-                    models.Q(
-                        ("cards_u7000__lte", 0), ("cpu_m__lte", 0), ("memory_mib__lte", 0), ("refers_to__isnull", False)
-                    ),
-                    _connector="OR",
-                ),
-                name="ledger_only_takes_back_what_it_names",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ledgerentry",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("job__isnull", False), ("node_interval__isnull", True), ("segment__isnull", False)),
-                    models.Q(("job__isnull", True), ("node_interval__isnull", False), ("segment__isnull", True)),
-                    _connector="OR",
-                ),
-                name="ledger_entry_has_one_source",
-            ),
-        ),
         pgtrigger.migrations.AddTrigger(
             model_name="ledgerentry",
             trigger=pgtrigger.compiler.Trigger(
@@ -1048,67 +1104,6 @@ class Migration(migrations.Migration):
                     table="billing_ledgerentry",
                     when="AFTER",
                 ),
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rate",
-            constraint=models.CheckConstraint(condition=models.Q(("price__gte", 0)), name="rate_price_not_negative"),
-        ),
-        migrations.AddConstraint(
-            model_name="rate",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "meter__in",
-                        [
-                            "card_hour",
-                            "borrowed_card_hour",
-                            "cpu_core_hour",
-                            "memory_gib_hour",
-                            "storage_gb_month",
-                            "egress_gb",
-                        ],
-                    )
-                ),
-                name="rate_meter_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rate",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("valid_to__isnull", True), ("valid_to__gte", models.F("valid_from")), _connector="OR"
-                ),
-                name="rate_ends_after_start",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rate",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("meter__in", ["card_hour", "borrowed_card_hour"]), _negated=True),
-                    ("flavor__isnull", False),
-                    _connector="OR",
-                ),
-                name="rate_of_cards_names_a_flavor",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rate",
-            constraint=django.contrib.postgres.constraints.ExclusionConstraint(
-                expressions=[
-                    ("currency", "="),
-                    ("meter", "="),
-                    (django.db.models.functions.comparison.Coalesce("flavor", 0), "="),
-                    (django.db.models.functions.comparison.Coalesce("tenant", 0), "="),
-                    (
-                        tenants.models.quota.TsTzRange(
-                            "valid_from", "valid_to", django.contrib.postgres.fields.ranges.RangeBoundary()
-                        ),
-                        "&&",
-                    ),
-                ],
-                name="rate_one_price_at_an_instant",
             ),
         ),
         pgtrigger.migrations.AddTrigger(
@@ -1184,34 +1179,6 @@ class Migration(migrations.Migration):
                 ),
             ),
         ),
-        migrations.AddConstraint(
-            model_name="statement",
-            constraint=models.UniqueConstraint(fields=("period", "version"), name="statement_version_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="statement",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("superseded_at__isnull", True)),
-                fields=("period",),
-                name="statement_one_current_a_period",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="statement",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("issued_at__isnull", True), ("state", "draft")),
-                    models.Q(
-                        ("issued_at__isnull", False),
-                        ("state", "issued"),
-                        ("superseded_at__isnull", True),
-                        ("unpriced", ""),
-                    ),
-                    _connector="OR",
-                ),
-                name="statement_issued_is_whole",
-            ),
-        ),
         pgtrigger.migrations.AddTrigger(
             model_name="statement",
             trigger=pgtrigger.compiler.Trigger(
@@ -1242,25 +1209,6 @@ class Migration(migrations.Migration):
                 ),
             ),
         ),
-        migrations.AddConstraint(
-            model_name="adjustment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("amount", 0), _negated=True), name="adjustment_changes_something"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="adjustment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(models.Q(("kind", "credit"), _negated=True), ("amount__lt", 0), _connector="OR"),
-                name="credit_gives_back",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="adjustment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reason", ""), _negated=True), name="adjustment_says_why"
-            ),
-        ),
         pgtrigger.migrations.AddTrigger(
             model_name="adjustment",
             trigger=pgtrigger.compiler.Trigger(
@@ -1289,43 +1237,6 @@ class Migration(migrations.Migration):
                     table="billing_adjustment",
                     when="AFTER",
                 ),
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="statementline",
-            index=models.Index(fields=["statement", "id"], name="line_by_statement"),
-        ),
-        migrations.AddIndex(
-            model_name="statementline",
-            index=models.Index(fields=["job"], name="line_by_job"),
-        ),
-        migrations.AddConstraint(
-            model_name="statementline",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("kind", "excluded"), _negated=True),
-                    models.Q(("amount", 0), models.Q(("reason", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="line_excluded_costs_nothing",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="statementline",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("kind", "usage"), _negated=True), ("rate__isnull", False), _connector="OR"
-                ),
-                name="line_of_usage_has_a_price",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="statementline",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("charged_to__isnull", True), ("charged_to__gt", models.F("charged_from")), _connector="OR"
-                ),
-                name="line_charge_has_length",
             ),
         ),
         pgtrigger.migrations.AddTrigger(

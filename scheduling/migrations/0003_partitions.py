@@ -69,13 +69,13 @@ DROP FUNCTION scheduling_append_only();
 """
 
 
-def first_partitions(apps, schema_editor):
+def first_partitions(_apps, schema_editor):
     with schema_editor.connection.cursor() as cursor:
         ensure_partitions(cursor, now=datetime.now(UTC))
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scheduling", "0002_initial")]
+    dependencies = [("scheduling", "0001_initial")]
 
     operations = [
         migrations.RunSQL(TABLES, DROP),
