@@ -63,13 +63,15 @@ def scoped(*paths: str, shared: bool = False) -> type[ScopedQuerySet]:
     return type("ScopedQuerySet", (ScopedQuerySet,), {"tenant_paths": paths, "shared": shared})
 
 
-def tenant_of(row: models.Model) -> Any:
-    """The Tenant in which a role on `row` is judged (its first path), or None for rows of the platform."""
+def tenants_of_row(row: models.Model) -> list[Any]:
+    """The tenants in which a role on `row` may be judged, in the order of its paths; [None] for rows of the platform."""
     queryset = type(row)._default_manager.all()
     paths = queryset.tenant_paths if isinstance(queryset, ScopedQuerySet) else ()
-    if not paths:
-        return None
+    return [_follow(row, path) for path in paths] or [None]
+
+
+def _follow(row: models.Model, path: str) -> Any:
     found: Any = row
-    for step in filter(None, paths[0].split("__")):
+    for step in filter(None, path.split("__")):
         found = getattr(found, step)
     return found

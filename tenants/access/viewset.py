@@ -19,8 +19,8 @@ from tenants.access import openapi  # noqa: F401 - registers the scheme
 from tenants.access.idempotent import answer_once
 from tenants.access.limits import limit_headers, take
 from tenants.models import User
-from tenants.permissions import Action, can, require, scope_allows
-from tenants.scoping import tenant_of
+from tenants.permissions import Action, can, scope_allows
+from tenants.scoping import tenants_of_row
 
 Handler = Callable[..., Response]
 
@@ -78,11 +78,12 @@ class BerthViewSet(GenericViewSet[Any]):
 
     def found(self, rows: QuerySet[Any], **lookup: Any) -> Any:
         """The one of `rows` (visible ones already): NotFoundError where there is none, and only then ForbiddenError where the
-        role in its tenant is too low for this request."""
+        role in its tenants is too low for this request."""
         row = rows.filter(**lookup).first()
         if row is None:
             raise NotFoundError
-        require(self.user, self.declared(), tenant_of(row))
+        if not any(can(self.user, self.declared(), tenant) for tenant in tenants_of_row(row)):
+            raise ForbiddenError
         return row
 
     # --- bodies and answers ---
