@@ -12,6 +12,7 @@ from scheduling.engine.nodes import NodeTable
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import Flags, Pending
 from scheduling.engine.state import State
+from scheduling.engine.tiers import TierRules
 from scheduling.engine.units import NEVER, ONE_PPM
 from scheduling.engine.vocabulary import Tier, TopologyMode
 
@@ -50,13 +51,13 @@ class AgedBatch:
         self._left[job_class.pool] -= job_class.options[0].cards_m
 
 
-def keep_idle(state: State, job_class: JobClass) -> None:
+def keep_idle(state: State, rules: TierRules, job_class: JobClass) -> None:
     """Keep, for a starved head that has no finite time, the idle cards it could use: as far as its quota has room for them."""
     option = job_class.options[0]
     granted = []
     for column, amount in option.amounts:
-        room = min(amount, max(0, state.quota_after.available(job_class.leaf, column)))
-        if not room:
+        room = min(amount, rules.room(state.quota_after, job_class, column))
+        if room <= 0:
             return
         granted.append((column, room))
     state.quota_after.charge(job_class.leaf, granted, job_class.tier)

@@ -45,6 +45,13 @@ class TierRules:
             return True
         return all(amount <= 0 or self.backed_room(use, job_class, column) >= amount for column, amount in amounts)
 
+    def room(self, use: QuotaUse, job_class: JobClass, column: int) -> int:
+        """What the class may still take of a column, nominal and, where its tier may borrow, others' together."""
+        available = use.available(job_class.leaf, column)
+        if job_class.tier == Tier.PRODUCTION or not self._policy.borrowing:
+            return min(available, self.nominal_room(use, job_class, column))
+        return available
+
     def backed_room(self, use: QuotaUse, job_class: JobClass, column: int) -> int:
         """What production may still take of its tenant's physically backed part, floor(nominal ÷ factor) (SCH-15)."""
         backed = self.backed(job_class.tenant, column, job_class.pool)

@@ -205,6 +205,7 @@ def may_take(state: State, ask: Claim, candidate: Candidate) -> bool:
             return True
         if ask.own and candidate.tier < asker.tier and _stands_above(state, asker.tenant, ask, with_ask=True):
             return True
+        return _reclaims(state, ask, candidate)
     return ask.own and _reclaims(state, ask, candidate)
 
 

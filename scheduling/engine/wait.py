@@ -210,7 +210,7 @@ class ReasonBook:
         state = self._state
         kept = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool) is None
         promised = not state.quota_after.allows(job_class.leaf, option.amounts)
-        if not (kept or promised or (job_class.blocked_from_ms < NEVER and state.heads)):
+        if not (kept or promised or (job_class.blocked_from_ms <= NEVER and state.heads)):
             return Reason(WaitCode.FAIR_SHARE, suggestion="wait")
         reason = Reason(WaitCode.RESERVED)
         if option.cards_m:
