@@ -1,19 +1,22 @@
 """A preview as the answer shows it (CONTRACT section 2)."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from berth.common.bodies import number
 from berth.common.reasons import wait_message, wait_step
 from berth.common.units import from_ppm
-from scheduling.api.amounts import amounts_document, money
+from scheduling.api.amounts import amounts_document, cards, money
 from scheduling.control.preview import Preview, instant
-from scheduling.engine.plan import Start, Wait
-from scheduling.engine.snapshot import Id
+from scheduling.control.preview_places import Place
+from scheduling.engine.plan import Wait
 from scheduling.simulator.eta import CannotTell, Estimate
 
 
 def preview_document(preview: Preview) -> dict[str, Any]:
+    known = preview.estimate is not None
     return {
         "admissible": preview.admissible,
         "problems": [
@@ -22,10 +25,12 @@ def preview_document(preview: Preview) -> dict[str, Any]:
         ],
         "start": _start(preview.estimate),
         "cost": _cost(preview),
-        "quota": _quota(preview.start),
+        "quota": {"nominal": {"gpu": cards(preview.own_m)}, "borrowed": {"gpu": cards(preview.borrowed_m)}}
+        if known
+        else None,
         "wait": _wait(preview.wait),
-        "placement": [_placement(preview.start, preview.nodes or {})] if preview.start is not None else [],
-        "suggestions": _suggestions(preview),
+        "placement": [_placement(place, preview.places) for place in preview.places],
+        "suggestions": [] if preview.wait is None else [wait_step(preview.wait)],
     }
 
 
@@ -50,12 +55,6 @@ def _cost(preview: Preview) -> dict[str, Any] | None:
     return {**amounts, "currency": cost.currency}
 
 
-def _quota(start: Start | None) -> dict[str, Any] | None:
-    if start is None:
-        return None
-    return {"nominal": amounts_document(start.own), "borrowed": amounts_document(start.borrowed)}
-
-
 def _wait(wait: Wait | None) -> dict[str, Any] | None:
     if wait is None:
         return None
@@ -68,19 +67,46 @@ def _wait(wait: Wait | None) -> dict[str, Any] | None:
     }
 
 
-def _placement(start: Start, nodes: Mapping[Id, str]) -> dict[str, Any]:
+def _placement(place: Place, every: Sequence[Place]) -> dict[str, Any]:
     return {
         "pods": [
-            {"role": pod.role, "index": pod.index, "node": nodes[pod.node], "cards": list(pod.cards)}
-            for pod in start.pods
+            {"role": pod.role, "index": pod.index, "node": pod.node, "cards": list(pod.cards)} for pod in place.pods
         ],
-        "levels_crossed": list(start.levels_crossed),
-        "slowdown_pct": number(from_ppm(start.slowdown_ppm) * 100),
-        "strands": {"nodes": 0, "cards": 0},
-        "chosen": True,
-        "note": "",
+        "levels_crossed": list(place.levels_crossed),
+        "slowdown_pct": _percent(place.slowdown_ppm),
+        "strands": {"nodes": place.broken, "cards": cards(place.stranded_m)},
+        "chosen": place.chosen,
+        "note": _note(place, every),
     }
 
 
-def _suggestions(preview: Preview) -> list[str]:
-    return [] if preview.wait is None else [wait_step(preview.wait)]
+def _percent(ppm: int) -> int | float:
+    return number(from_ppm(ppm) * 100)
+
+
+def _note(place: Place, every: Sequence[Place]) -> str:
+    """Why it is chosen or not, then what others who grow to their nominal quota would find."""
+    if place.chosen:
+        slowest = max(other.slowdown_ppm for other in every)
+        first = (
+            _("Chosen: it crosses the fewest levels and is the fastest.")
+            if len(every) > 1 and slowest > place.slowdown_ppm
+            else _("Chosen: it leaves most whole nodes whole.")
+        )
+    elif place.slowdown_ppm:
+        first = _("%(slower)s %% slower: its pods are apart. It strands %(cards)s cards on %(nodes)s nodes.") % {
+            "slower": _percent(place.slowdown_ppm),
+            "cards": cards(place.stranded_m),
+            "nodes": place.broken,
+        }
+    else:
+        first = _("It strands %(cards)s cards on %(nodes)s nodes.") % {
+            "cards": cards(place.stranded_m),
+            "nodes": place.broken,
+        }
+    grown = [
+        _("%(queue)s growing by %(wanted)s cards to its nominal quota would find %(found)s of them on one node.")
+        % {"queue": each.queue, "wanted": cards(each.wanted_m), "found": cards(each.on_one_node_m)}
+        for each in place.growth
+    ]
+    return " ".join([first, *grown])

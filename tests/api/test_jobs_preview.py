@@ -1,0 +1,116 @@
+"""`POST /jobs/preview`."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from berth.common import clock
+from scheduling.api.preview_schema import PreviewSchema
+from scheduling.models import EffectivePrice, Job
+from tests.api.conftest import ClientFor
+from tests.api.problems import code_of
+from tests.factories import a_finance_user, a_job, a_lease, a_node, a_quota, a_run, an_outsider_member
+from tests.factories.worlds import World, a_world
+
+pytestmark = pytest.mark.django_db
+PREVIEW = "/api/v1/jobs/preview"
+
+
+def preview(client: Any, body: Any) -> dict[str, Any]:
+    answer = client.post(PREVIEW, body)
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def hold(world: World, node: Any, indexes: range) -> None:
+    """Somebody of the same queue runs on these cards, without a declared end."""
+    run = a_run(
+        a_job(world.queue, user=world.member, state="running", gpu=len(indexes), flavor=world.flavor), state="running"
+    )
+    for slot, card in enumerate(node.cards.filter(index__in=indexes)):
+        a_lease(run, card, slot=slot)
+
+
+def test_a_job_that_fits_starts_now_and_is_drawn_card_by_card(client_for: ClientFor) -> None:
+    world = a_world()
+    EffectivePrice.objects.create(
+        tenant=world.tenant, meter="card_hour", flavor=world.flavor, price=Decimal("12.50"), currency="CNY",
+        published_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+
+    with clock.frozen_at(datetime(2026, 11, 29, 10, tzinfo=UTC)):
+        found = preview(
+            client_for(world.member),
+            world.body(roles=[world.role(resources={"gpu": 8})], expected_runtime=3600, max_runtime=7200),
+        )
+
+    assert (found["admissible"], found["problems"], found["wait"]) == (True, [], None)
+    assert found["start"]["likely"] == "2026-11-29T10:00:00Z"
+    assert found["cost"] == {"low": "100.00", "likely": "100.00", "high": "200.00", "currency": "CNY"}
+    assert found["quota"] == {"nominal": {"gpu": 8}, "borrowed": {"gpu": 0}}
+    [place] = found["placement"]
+    assert (place["chosen"], place["pods"][0]["cards"]) == (True, [0, 1, 2, 3, 4, 5, 6, 7])
+    assert set(found) == set(PreviewSchema().fields)
+    assert not Job.objects.exists()
+
+
+def test_both_ways_to_place_a_gang_are_offered_with_what_each_strands(client_for: ClientFor) -> None:
+    """CONTRACT section 5, the placement scenario: 4 cards free on one node, 8 on another; two pods of four."""
+    world = a_world(nodes=0, nominal=8)
+    half = a_node("node3", flavor=world.flavor)
+    a_node("node4", flavor=world.flavor)
+    other = a_world(nodes=0, nominal=0)
+    other.tenant.cohort = world.cohort
+    other.tenant.save(update_fields=["cohort"])
+    a_quota(other.queue, flavor=world.flavor, nominal=8)
+    other.queue.pool = world.flavor.pool
+    other.queue.save(update_fields=["pool"])
+    run = a_run(a_job(other.queue, state="running", gpu=4, flavor=world.flavor), state="running")
+    for slot, card in enumerate(half.cards.filter(index__lt=4)):
+        a_lease(run, card, slot=slot)
+
+    found = preview(client_for(world.member), world.body(roles=[world.role(replicas=2, resources={"gpu": 4})]))
+
+    one, two = found["placement"]
+    assert ({pod["node"] for pod in one["pods"]}, one["chosen"], one["slowdown_pct"], one["strands"]) == (
+        {"node4"}, True, 0, {"nodes": 0, "cards": 0},
+    )  # fmt: skip
+    assert ({pod["node"] for pod in two["pods"]}, two["chosen"], two["slowdown_pct"], two["strands"]) == (
+        {"node3", "node4"}, False, 18, {"nodes": 1, "cards": 4},
+    )  # fmt: skip
+    assert f"{other.tenant.slug}/{other.queue.name} growing by 4 cards" in two["note"]
+
+
+def test_a_job_that_must_wait_says_why_and_what_would_help(client_for: ClientFor) -> None:
+    world = a_world(nodes=1, nominal=8)
+    hold(world, world.flavor.nodes.get(), range(8))
+
+    found = preview(client_for(world.member), world.body(roles=[world.role(resources={"gpu": 4})]))
+
+    assert (found["admissible"], found["placement"]) == (True, [])
+    assert found["wait"]["short"]["gpu"] == 4
+    assert found["start"] == {"earliest": None, "likely": None, "latest": None, "why_not": "no-run-times"}
+    assert len(found["suggestions"]) == 1
+
+
+def test_bad_and_impossible_bodies_are_inadmissible_with_every_problem(client_for: ClientFor) -> None:
+    world = a_world()
+    client = client_for(world.member)
+
+    wrong = preview(client, {"tenant": world.tenant.slug, "queue": world.queue.name, "priority": -1})
+    impossible = preview(client, world.body(roles=[world.role(resources={"gpu": 9})]))
+
+    assert {problem["field"] for problem in wrong["problems"]} == {"name", "roles", "priority"}
+    assert [problem["code"] for problem in impossible["problems"]] == ["impossible"]
+    assert (impossible["admissible"], impossible["start"], impossible["cost"]) == (False, None, None)
+
+
+def test_a_foreign_tenant_is_not_found_and_finance_may_not_preview(client_for: ClientFor) -> None:
+    """W03."""
+    world = a_world()
+
+    assert code_of(client_for(an_outsider_member()).post(PREVIEW, world.body())) == (404, "not-found")
+    assert code_of(client_for(a_finance_user()).post(PREVIEW, world.body())) == (403, "forbidden")
