@@ -4,6 +4,7 @@ from functools import cache
 
 from celery import shared_task
 
+from scheduling.control.forecasting import Forecaster
 from scheduling.control.loop import Loop
 from scheduling.control.observe import Observer
 from scheduling.control.sweep import sweep as run_sweep
@@ -18,6 +19,11 @@ def _loop() -> Loop:
 @cache
 def _observer() -> Observer:
     return Observer()
+
+
+@cache
+def _forecaster() -> Forecaster:
+    return Forecaster()
 
 
 @shared_task(name="scheduling.cycle", ignore_result=True)
@@ -36,3 +42,9 @@ def observe() -> None:
 def sweep() -> None:
     """What a lost ring forgot."""
     run_sweep()
+
+
+@shared_task(name="scheduling.forecast", ignore_result=True)
+def forecast() -> None:
+    """Start ranges of waiting jobs, where something changed."""
+    _forecaster().forecast_if_changed()

@@ -51,6 +51,7 @@ def _schedule() -> dict[str, dict[str, Any]]:
         "scheduling.cycle": timedelta(seconds=CYCLE_PERIOD_S),
         "scheduling.observe": timedelta(seconds=2),
         "scheduling.sweep": timedelta(seconds=10),
+        "scheduling.forecast": timedelta(seconds=5),
         "billing.record_costs": timedelta(seconds=2),
         "billing.meter": timedelta(seconds=60),
         "tenants.maintain_partitions": timedelta(hours=6),
