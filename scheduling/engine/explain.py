@@ -1,7 +1,8 @@
 """The waits of a plan: each waiting job's reason, its place in line, and what it has been promised."""
 
 from scheduling.engine.decide import Decider
-from scheduling.engine.placement import cards_on, nodes_of
+from scheduling.engine.holds import total_ask
+from scheduling.engine.placement import nodes_of
 from scheduling.engine.plan import Wait
 from scheduling.engine.position import Places
 from scheduling.engine.state import State
@@ -26,7 +27,11 @@ def _explain(state: State, decider: Decider, reasons: ReasonBook, places: Places
     position, ahead = places.enter(job_class)
     if job in state.kept:
         return _kept(state, job, position, ahead)
-    reason = Reason(WaitCode.FAIR_SHARE, suggestion="wait") if job in decider.behind else reasons.of(job_class)
+    reason = (
+        Reason(WaitCode.FAIR_SHARE, need=total_ask(job_class.shape), suggestion="wait")
+        if job in decider.behind
+        else reasons.of(job_class)
+    )
     head = decider.head_of.get(job)
     return _wait(ids[job], reason, position=position, ahead=ahead, start_ms=head.at_ms if head else None)
 
@@ -50,9 +55,8 @@ def _kept(state: State, job: int, position: int, ahead: int) -> Wait:
     """It starts when those who leave have left; its place is kept."""
     kept = state.kept[job]
     nodes = nodes_of(kept.placed)
-    cards_m = sum(cards_on(kept.placed).values())
     return Wait(
-        job=state.snapshot.pending.ids[job], code=WaitCode.KEPT_FOR_PREEMPTED, need={"gpu": cards_m} if cards_m else {},
+        job=state.snapshot.pending.ids[job], code=WaitCode.KEPT_FOR_PREEMPTED, need=total_ask(kept.job_class.shape),
         position=position, cards_ahead_m=ahead, reserved_start_ms=kept.from_ms,
         kept=tuple(state.snapshot.nodes.ids[node] for node in nodes),
     )  # fmt: skip

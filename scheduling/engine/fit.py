@@ -12,6 +12,7 @@ from scheduling.engine.snapshot import Shape
 from scheduling.engine.state import Started, State
 from scheduling.engine.tiers import Standing, TierRules, borrowed_part
 from scheduling.engine.units import NEVER
+from scheduling.engine.vocabulary import Tier
 
 
 class Verdict(Enum):
@@ -73,11 +74,14 @@ def _try(
 
 def heads_allow(state: State, rules: TierRules, job_class: JobClass, amounts: Sequence[Amount], ends_ms: int) -> bool:
     """True where every head whose time comes before the job ends still finds its quota then."""
-    return all(
-        head.quota.allows(job_class.leaf, amounts) and rules.standing(head.quota, job_class, amounts) != Standing.BARRED
-        for head in state.heads
-        if ends_ms > head.at_ms
-    )
+    for head in state.heads:
+        if ends_ms <= head.at_ms:
+            continue
+        if not head.quota.allows(job_class.leaf, amounts):
+            return False
+        if job_class.tier == Tier.PRODUCTION and rules.standing(head.quota, job_class, amounts) == Standing.BARRED:
+            return False
+    return True
 
 
 def within_pool_share(state: State, job_class: JobClass, option: Option) -> bool:

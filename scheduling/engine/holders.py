@@ -5,6 +5,7 @@ from collections.abc import Callable
 from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
 from scheduling.engine.idle import IdleBook
+from scheduling.engine.impossible import keys_of
 from scheduling.engine.plan import Holder
 from scheduling.engine.state import State
 from scheduling.engine.units import NEVER
@@ -31,7 +32,7 @@ class HolderBook:
 
     def _of_queues(self, column: int, level: int, counts: Callable[[int], bool]) -> tuple[Holder, ...]:
         state = self._state
-        key = self._key(column)
+        key = keys_of(state.snapshot, column)[0]
         held = [
             (-state.quota.at(queue.node, column, level), place)
             for place, queue in enumerate(state.snapshot.queues)
@@ -42,10 +43,6 @@ class HolderBook:
             Holder(queues[place].tenant, queues[place].name, None, {key: -amount})
             for amount, place in sorted(held)[:MOST_HOLDERS]
         )
-
-    def _key(self, column: int) -> str:
-        flavors = len(self._state.snapshot.flavors)
-        return "gpu" if column < flavors else ("cpu", "memory_gib", "vram_gib")[column - flavors]
 
     def on_nodes(self, job_class: JobClass, option: Option) -> tuple[Holder, ...]:
         """Jobs on the nodes that are nearest to having room for the pods still missing."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from scheduling.engine.classes import ClassBook
 from scheduling.engine.nodes import pool_bars_starts
 from scheduling.engine.plan import Wait
-from scheduling.engine.snapshot import Snapshot
+from scheduling.engine.snapshot import Shape, Snapshot
 from scheduling.engine.vocabulary import WaitCode
 
 UNKNOWN_QUEUE, QUEUE_CLOSED = "unknown-queue", "queue-closed"
@@ -46,13 +46,27 @@ def sort_pending(snapshot: Snapshot, classes: ClassBook, now_ms: int) -> Sorted:
                 codes.append(WaitCode.IMPOSSIBLE)
         if codes:
             first = min((WaitCode(code) for code in codes), key=_ORDER.__getitem__)
-            result.waits[job] = Wait(pending.ids[job], first, detail=detail if first == WaitCode.IMPOSSIBLE else "")
+            until = {WaitCode.NOT_BEFORE: eligible_ms, WaitCode.BACKOFF: backoff_ms}.get(first)
+            detail = detail if first == WaitCode.IMPOSSIBLE else ""
+            need = total_ask(snapshot.shapes[shape])
+            result.waits[job] = Wait(pending.ids[job], first, need, reserved_start_ms=until, detail=detail)
         else:
             result.eligible.append(job)
     return result
 
 
 _ORDER = {code: place for place, code in enumerate(WaitCode)}
+
+
+def total_ask(shape: Shape) -> dict[str, int]:
+    """What all roles ask for together, by resource key, zeros left out."""
+    roles = shape.roles
+    totals = {
+        "gpu": sum(role.cards_m * role.replicas for role in roles),
+        "cpu": sum(role.cpu_m * role.replicas for role in roles),
+        "memory_gib": sum(role.memory_mib * role.replicas for role in roles),
+    }
+    return {key: amount for key, amount in totals.items() if amount}
 
 
 def _impossible(classes: ClassBook, takes_jobs: bool, queue: int, shape: int, tier: int) -> str:

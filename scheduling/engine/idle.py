@@ -28,13 +28,14 @@ class IdleBook:
         return found
 
     def total(self, pool: int, flavor: int, resource: int) -> int:
-        """Free milli-cards, millicores or MiB, kept or not."""
+        """Free milli-cards, millicores or MiB, reserved or not. What SCH-02 keeps beside idle cards is not free to CPU-only jobs."""
         key = (pool if flavor < 0 else -1, flavor, resource)
         found = self._totals.get(key)
         if found is None:
-            free = self._state.free
-            amounts = (free.cards, free.cpu, free.memory)[resource]
-            found = self._totals[key] = sum(amounts[node] for node in self.nodes(pool, flavor) if amounts[node] > 0)
+            amounts = (
+                self._state.free.free_to(node, cpu_only=flavor < 0)[resource] for node in self.nodes(pool, flavor)
+            )
+            found = self._totals[key] = sum(amount for amount in amounts if amount > 0)
         return found
 
     def largest(self, pool: int, flavor: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scheduling.engine.asks import Option
+from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
 from scheduling.engine.nodes import NodeBook, NodeTable
 from scheduling.engine.placement import place_gang
@@ -15,12 +15,10 @@ from scheduling.engine.vocabulary import Tier
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """`detail` is `flavor`, `quota`, `node-shape`, `cards` or `topology`; need and have are of `column` (quota) or a node's cards."""
+    """`detail` is `flavor`, `quota`, `node-shape`, `cards` or `topology`. `lacks` are (resource key, need, have) in engine units."""
 
     detail: str
-    need: int = 0
-    have: int = 0
-    column: int = -1
+    lacks: tuple[tuple[str, int, int], ...] = ()
 
 
 class Capacity:
@@ -46,7 +44,7 @@ class Capacity:
             if job_class.tier == Tier.PRODUCTION:
                 most = min(most, self._rules.backed(job_class.tenant, column, job_class.pool))
             if amount > most:
-                return Impossible("quota", amount, max(0, most), column)
+                return Impossible("quota", tuple((key, amount, most) for key in keys_of(self._snapshot, column)))
         return None
 
     def _nodes(self, job_class: JobClass, place: int, option: Option) -> Impossible | None:
@@ -60,13 +58,35 @@ class Capacity:
         if place_gang(book, option.gang, job_class.shape, pool=job_class.pool) is not None:
             return None
         for ask in option.gang:
-            hosts = [book.room(node, ask) for node in self._own_nodes(job_class.pool, ask.flavor)]
-            if not any(hosts):
-                largest = max((book.cards[node] for node in self._own_nodes(job_class.pool, ask.flavor)), default=0)
-                return Impossible("node-shape", ask.cards_m, largest)
-            if sum(hosts) < ask.count:
-                return Impossible("cards", ask.count, sum(hosts))
-        return Impossible("topology")
+            nodes = self._own_nodes(job_class.pool, ask.flavor)
+            room = [book.room(node, ask) for node in nodes]
+            if not any(room):
+                return Impossible("node-shape", self._larger_than_any_node(book, nodes, ask))
+            if sum(room) < ask.count:
+                each = max(room)
+                return Impossible("cards", (("nodes", -(-ask.count // each), sum(room) // each),))
+        return Impossible("topology", (("gpu", option.cards_m, self._best_domain(job_class, option)),))
+
+    def _larger_than_any_node(
+        self, book: NodeBook, nodes: Sequence[int], ask: PodAsk
+    ) -> tuple[tuple[str, int, int], ...]:
+        """Each resource that no node has enough of; where every one fits on some node, all of the largest node's."""
+        asked = (("gpu", ask.cards_m), ("cpu", ask.cpu_m), ("memory_gib", ask.memory_mib))
+        free = [book.free_to(node, cpu_only=not ask.cards_m) for node in nodes]
+        most = [max((amounts[axis] for amounts in free), default=0) for axis in range(3)]
+        every = [(key, need, have) for (key, need), have in zip(asked, most, strict=True) if need]
+        return tuple(lack for lack in every if lack[1] > lack[2]) or tuple(every)
+
+    def _best_domain(self, job_class: JobClass, option: Option) -> int:
+        """Most milli-cards that one domain of the required level has, over the flavors asked."""
+        table, level = self._table, job_class.shape.level
+        flavors = {ask.flavor for ask in option.gang if ask.flavor >= 0}
+        totals: dict[int, int] = {}
+        for node, cards_m in enumerate(table.cards_m):
+            domain = table.domain[table.levels.index(level)][node] if level in table.levels else node
+            if table.flavor[node] in flavors and domain >= 0:
+                totals[domain] = totals.get(domain, 0) + cards_m
+        return max(totals.values(), default=0)
 
     def _own_nodes(self, pool: int, flavor: int) -> Sequence[int]:
         table = self._table
@@ -77,3 +97,11 @@ class Capacity:
             table = self._table.all_open()
             self._book = NodeBook(table, table.cards_m[:], table.cpu_m[:], table.memory_mib[:], table.max_pods[:])
         return self._book
+
+
+def keys_of(snapshot: Snapshot, column: int) -> tuple[str, ...]:
+    """Resource keys of a quota column (CONTRACT section 2): cards under their total and by flavor."""
+    flavors = len(snapshot.flavors)
+    if column < flavors:
+        return "gpu", f"gpu:{snapshot.flavors[column].name}"
+    return (("cpu", "memory_gib", "vram_gib")[column - flavors],)

@@ -136,6 +136,14 @@ class NodeBook:
     def free(self, node: int) -> Free:
         return self.cards[node], self.cpu[node], self.memory[node], self.pods[node]
 
+    def free_to(self, node: int, *, cpu_only: bool) -> Free:
+        """What is free to jobs with cards, or to those without, which leave every idle card its part (SCH-02)."""
+        cards, cpu, memory, pods = self.free(node)
+        if not cpu_only:
+            return cards, cpu - self.table.headroom[node], memory, pods
+        idle = max(0, cards) // CARD
+        return cards, cpu - self.table.cpu_part[node] * idle, memory - self.table.memory_part[node] * idle, pods
+
     def put(self, node: int, free: Free) -> None:
         """Set what is free on a node and move it to its new place in the search order."""
         if free == (self.cards[node], self.cpu[node], self.memory[node], self.pods[node]):
@@ -154,15 +162,7 @@ class NodeBook:
 
     def shift(self, node: int, held: Free, sign: int) -> None:
         """Give back what a run holds of a node (sign -1: take it again)."""
-        self.put(
-            node,
-            (
-                self.cards[node] + sign * held[0],
-                self.cpu[node] + sign * held[1],
-                self.memory[node] + sign * held[2],
-                self.pods[node] + sign * held[3],
-            ),
-        )
+        self.put(node, shifted(self.free(node), held, sign))
 
     def add(self, node: int, ask: PodAsk, pods: int) -> None:
         """Give back `pods` pods of an ask (negative: take them)."""
@@ -222,7 +222,7 @@ class NodeBook:
         if ask.cards_m:
             room = min(room, cards // ask.cards_m)
             cpu -= self.table.headroom[node]
-        else:
+        elif self.table.cpu_part[node] or self.table.memory_part[node]:
             free_cards = max(0, cards) // CARD
             cpu -= self.table.cpu_part[node] * free_cards
             memory -= self.table.memory_part[node] * free_cards
@@ -247,3 +247,8 @@ def moved(free: Free, ask: PodAsk, pods: int) -> Free:
         free[2] + ask.memory_mib * pods,
         free[3] + pods,
     )
+
+
+def shifted(free: Free, held: Free, sign: int) -> Free:
+    """Free amounts after something held came back (sign -1: was taken)."""
+    return free[0] + sign * held[0], free[1] + sign * held[1], free[2] + sign * held[2], free[3] + sign * held[3]

@@ -42,6 +42,8 @@ class QuotaTree:
         self.nominal = [[0] * columns for _ in nodes]
         self.subtree = [[0] * columns for _ in nodes]
         self.kept = [[0] * columns for _ in nodes]
+        self.steps = [tuple((index * columns, self.kept[index]) for index in path) for path in self.path]
+        """For each node its path as (offset into a level of use, what is kept), so that charging climbs without look-ups."""
         self._potential: dict[tuple[int, int], int] = {}
         for column in range(columns):
             self._roll_up(column)
@@ -168,15 +170,16 @@ class QuotaUse:
 
     def charge(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Add a job's use to its queue and to every ancestor that it reaches."""
-        tree, columns = self.tree, self.tree.columns
+        tree = self.tree
         for column, amount in amounts:
-            path = tree.path[leaf] if tree.limited[column] else (leaf,)
+            if not tree.limited[column]:
+                self.used[EVERYBODY][leaf * tree.columns + column] += amount
+                continue
             for used in self.used[: tier + 1]:
                 flowing = amount
-                for index in path:
-                    place = index * columns + column
-                    inside = tree.kept[index][column] - used[place]
-                    used[place] += flowing
+                for base, kept in tree.steps[leaf]:
+                    inside = kept[column] - used[base + column]
+                    used[base + column] += flowing
                     if inside > 0:
                         if flowing <= inside:
                             break
@@ -184,18 +187,20 @@ class QuotaUse:
 
     def refund(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Take a job's use back: the exact inverse of `charge`."""
-        tree, columns = self.tree, self.tree.columns
+        tree = self.tree
         for column, amount in amounts:
-            path = tree.path[leaf] if tree.limited[column] else (leaf,)
+            if not tree.limited[column]:
+                self.used[EVERYBODY][leaf * tree.columns + column] -= amount
+                continue
             for used in self.used[: tier + 1]:
                 flowing = amount
-                for index in path:
-                    place = index * columns + column
-                    outside = used[place] - tree.kept[index][column]
-                    used[place] -= flowing
-                    if outside <= 0:
-                        break
-                    flowing = min(flowing, outside)
+                for base, kept in tree.steps[leaf]:
+                    outside = used[base + column] - kept[column]
+                    used[base + column] -= flowing
+                    if outside < flowing:
+                        if outside <= 0:
+                            break
+                        flowing = outside
 
     def available(self, index: int, column: int, level: int = EVERYBODY) -> int:
         """What the node may still take, its own and borrowed together; negative after a quota was lowered (SCH-03)."""
@@ -216,7 +221,11 @@ class QuotaUse:
 
     def allows(self, leaf: int, amounts: Iterable[Amount], level: int = EVERYBODY) -> bool:
         """True where every column that is asked for has room; a column asked for with 0 never stands in the way."""
-        return all(amount <= 0 or self.available(leaf, column, level) >= amount for column, amount in amounts)
+        limited = self.tree.limited
+        for column, amount in amounts:
+            if amount > 0 and limited[column] and self.available(leaf, column, level) < amount:
+                return False
+        return True
 
     def arriving(self, leaf: int, at: int, column: int, amount: int, level: int) -> int:
         """How much of an ask at `leaf` reaches the ancestor `at`, past what the nodes below keep for themselves."""

@@ -13,7 +13,7 @@ import numpy as np
 from scheduling.engine.asks import PodAsk, total_charge
 from scheduling.engine.cards import held_on_bad_cards
 from scheduling.engine.classes import JobClass
-from scheduling.engine.nodes import Free, NodeBook, NodeTable, moved
+from scheduling.engine.nodes import Free, NodeBook, NodeTable, moved, shifted
 from scheduling.engine.placement import Placed
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import LEVELS, Amount, QuotaTree, QuotaUse
@@ -165,29 +165,27 @@ class State:
                         if node in head.nodes:
                             head.nodes[node] = moved(head.nodes[node], ask, -sign * pods)
 
-    def vacate_heads(self, run: int, sign: int = 1) -> None:
-        """A run that would still be there when a head's time comes leaves its place to others (sign -1: it stays after all)."""
+    def vacate_head_nodes(self, run: int, sign: int = 1) -> None:
+        """A run that would still be there when a head's time comes leaves its nodes to others (sign -1: it stays after all)."""
+        for head in self.heads:
+            if self.runs.ends_ms[run] > head.at_ms:
+                for node, held in self.runs.footprint(run):
+                    if node in head.nodes:
+                        head.nodes[node] = shifted(head.nodes[node], held, sign)
+
+    def vacate_head_quota(self, run: int, sign: int = 1) -> None:
+        """The same for its quota."""
         runs = self.runs
         for head in self.heads:
-            if runs.ends_ms[run] <= head.at_ms:
-                continue
-            for node, held in runs.footprint(run):
-                if node in head.nodes:
-                    free = head.nodes[node]
-                    head.nodes[node] = (
-                        free[0] + sign * held[0],
-                        free[1] + sign * held[1],
-                        free[2] + sign * held[2],
-                        free[3] + sign * held[3],
-                    )
-            if runs.leaf[run] >= 0:
+            if runs.ends_ms[run] > head.at_ms and runs.leaf[run] >= 0:
                 change = head.quota.refund if sign > 0 else head.quota.charge
                 change(runs.leaf[run], runs.held(run), runs.tier[run])
 
     def evict(self, victim: Victim, leaves_ms: int) -> None:
         """Give notice: the run's cards and quota count as free in the picture of after."""
         self.vacate(victim.run, self.after, self.quota_after)
-        self.vacate_heads(victim.run)
+        self.vacate_head_nodes(victim.run)
+        self.vacate_head_quota(victim.run)
         for node, _ in self.runs.footprint(victim.run):
             self.settle(node)
         self._note_leaving(victim.run, leaves_ms)

@@ -17,6 +17,7 @@ from scheduling.engine.asks import Option
 from scheduling.engine.candidates import Candidate, CandidateBook, Rank
 from scheduling.engine.classes import JobClass
 from scheduling.engine.fit import end_of, heads_allow
+from scheduling.engine.nodes import Limits
 from scheduling.engine.placement import Placed, list_hosts, place_gang
 from scheduling.engine.share import over_quota
 from scheduling.engine.state import Kept, State, Victim
@@ -76,8 +77,11 @@ class _Search:
     def __init__(self, state: State, rules: TierRules, book: CandidateBook, ask: Claim) -> None:
         self._state, self._rules, self._book, self._ask = state, rules, book, ask
         self._largest = max(ask.option.gang, key=lambda each: (each.cards_m, each.cpu_m))
-        self._room = sum(host.room for host in list_hosts(state.after, self._largest, ask.job_class.pool))
+        self._limits = state.limits(ask.ends_ms)
+        hosts = list_hosts(state.after, self._largest, ask.job_class.pool, limits=self._limits)
+        self._room = sum(host.room for host in hosts)
         self._chosen: list[Candidate] = []
+        self._gone: list[Candidate] = []
 
     def run(self) -> tuple[list[Candidate], Placed] | None:
         """The victims in the order they were chosen, and the place; None where nobody's leaving helps."""
@@ -99,10 +103,14 @@ class _Search:
         """Take a candidate out (sign -1: put it back), keeping count of the room for the claim's largest pods."""
         state, book = self._state, self._state.after
         nodes = [node for node, _ in state.runs.footprint(candidate.run) if self._counts(node)]
-        before = sum(book.room(node, self._largest) for node in nodes)
+        before = sum(book.room(node, self._largest, self._limits) for node in nodes)
         state.vacate(candidate.run, book, state.quota_after, sign)
-        state.vacate_heads(candidate.run, sign)
-        self._room += sum(book.room(node, self._largest) for node in nodes) - before
+        state.vacate_head_nodes(candidate.run, sign)
+        self._room += sum(book.room(node, self._largest, self._limits) for node in nodes) - before
+        if sign > 0:
+            self._gone.append(candidate)
+        else:
+            self._gone.remove(candidate)
 
     def _counts(self, node: int) -> bool:
         table, flavor = self._state.table, self._largest.flavor
@@ -112,10 +120,23 @@ class _Search:
         ask, job_class = self._ask, self._ask.job_class
         if self._room < self._largest.count or not self._state.quota_after.allows(job_class.leaf, ask.option.amounts):
             return None
-        if not heads_allow(self._state, self._rules, job_class, ask.option.amounts, ask.ends_ms):
+        if self._limits and not self._heads_keep_their_quota():
             return None
-        limits = self._state.limits(ask.ends_ms)
-        return place_gang(self._state.after, ask.option.gang, job_class.shape, pool=job_class.pool, limits=limits)
+        return self._anywhere(self._limits)
+
+    def _heads_keep_their_quota(self) -> bool:
+        """What the chosen would still hold when a head's time comes counts as given back there."""
+        state, ask = self._state, self._ask
+        for candidate in self._gone:
+            state.vacate_head_quota(candidate.run)
+        allowed = heads_allow(state, self._rules, ask.job_class, ask.option.amounts, ask.ends_ms)
+        for candidate in self._gone:
+            state.vacate_head_quota(candidate.run, sign=-1)
+        return allowed
+
+    def _anywhere(self, limits: Limits) -> Placed | None:
+        job_class = self._ask.job_class
+        return place_gang(self._state.after, self._ask.option.gang, job_class.shape, pool=job_class.pool, limits=limits)
 
     def _drop_unneeded(self, placed: Placed) -> Placed:
         """Reverse pass: whoever can stay stays. The last chosen made the place, so the pass begins before it."""
@@ -193,7 +214,7 @@ class _Search:
             or not state.quota_after.allows(job_class.leaf, ask.option.amounts)
         ):
             return
-        if place_gang(state.after, ask.option.gang, job_class.shape, pool=job_class.pool) is None:
+        if self._anywhere([]) is None:
             self._book.hopeless.add(ask.hopeless_key)
 
 

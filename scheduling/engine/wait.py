@@ -11,8 +11,9 @@ from scheduling.engine.asks import Option
 from scheduling.engine.classes import JobClass
 from scheduling.engine.fit import pool_share_room
 from scheduling.engine.holders import HolderBook
+from scheduling.engine.holds import total_ask
 from scheduling.engine.idle import CARDS, CPU, MEMORY, IdleBook
-from scheduling.engine.impossible import Impossible
+from scheduling.engine.impossible import Impossible, keys_of
 from scheduling.engine.placement import place_gang
 from scheduling.engine.plan import Holder
 from scheduling.engine.quota import EVERYBODY
@@ -22,7 +23,6 @@ from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import CARD, NEVER
 from scheduling.engine.vocabulary import WaitCode
 
-GIB = "_gib"
 IDLE_CARDS = "idle-cards"
 """Detail of a production job that waits beside cards it could use: it would need quota, not cards (SCH-01)."""
 
@@ -60,7 +60,6 @@ class ReasonBook:
 
     def __init__(self, state: State, rules: TierRules) -> None:
         self._state, self._rules = state, rules
-        self._columns = state.snapshot.columns
         self._idle = IdleBook(state)
         self._holders = HolderBook(state, self._idle)
         self._reasons: dict[JobClass, Reason] = {}
@@ -78,10 +77,8 @@ class ReasonBook:
     def impossible(self, found: Impossible) -> Reason:
         """Against configured capacity and limits, and by how much."""
         reason = Reason(WaitCode.IMPOSSIBLE, detail=found.detail)
-        if found.column >= 0:
-            self._lacks_column(reason, found.column, found.need, found.have)
-        elif found.need:
-            reason.lacks("nodes" if found.detail == "cards" else "gpu", found.need, found.have)
+        for key, need, have in found.lacks:
+            reason.lacks(key, need, have)
         if any(reason.have.values()):
             reason.suggestion, reason.hint = "resubmit", _most_specific(reason.have)
         else:
@@ -99,13 +96,8 @@ class ReasonBook:
         )
 
     def _lacks_column(self, reason: Reason, column: int, need: int, have: int) -> None:
-        name = self._columns[column]
-        flavors = len(self._state.snapshot.flavors)
-        if column < flavors:
-            reason.lacks("gpu", need, have)
-            reason.lacks(name, need, have)
-        else:
-            reason.lacks(name if name == "cpu" else name + GIB, need, have)
+        for key in keys_of(self._state.snapshot, column):
+            reason.lacks(key, need, have)
 
     def _nominal(self, job_class: JobClass, option: Option) -> Reason | None:
         """Production (and anyone under a policy without borrowing) may use its tenant's nominal only."""
@@ -159,7 +151,7 @@ class ReasonBook:
             if reason.short:
                 reason.suggestion, reason.hint = "less-cpu", dict(reason.have)
                 if pick == CARDS:
-                    self._lacks_nodes(reason, job_class, option)
+                    self._lacks_nodes(reason, job_class, option, whole_only=True)
                     reason.suggestion, reason.hint = self._fewer_cards(job_class, option)
                 reason.holders = self._holders.on_nodes(job_class, option)
                 return reason
@@ -192,17 +184,17 @@ class ReasonBook:
             return reason
         if option.cards_m:
             reason.lacks("gpu", option.cards_m, sum(self._idle.total(pool, flavor, CARDS) for flavor in flavors))
-        self._lacks_nodes(reason, job_class, option)
+        self._lacks_nodes(reason, job_class, option, whole_only=False)
         largest = self._idle.largest(pool, option.gang[0].flavor) // CARD * CARD
         reason.suggestion, reason.hint = ("smaller-pods", {"gpu": largest}) if option.cards_m else ("less-cpu", {})
         reason.holders = self._holders.on_nodes(job_class, option)
         return reason
 
-    def _lacks_nodes(self, reason: Reason, job_class: JobClass, option: Option) -> None:
-        """In nodes: how many the largest role needs and how many could take its pods now."""
+    def _lacks_nodes(self, reason: Reason, job_class: JobClass, option: Option, *, whole_only: bool) -> None:
+        """In nodes: how many the largest role needs and how many could take its pods now; `whole_only`: if a pod fills a node."""
         ask = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
         now, on_one = self._idle.slots(job_class.pool, ask)
-        if on_one:
+        if on_one == 1 or (on_one and not whole_only):
             reason.lacks("nodes", -(-ask.count // on_one), now // on_one)
 
     def _others_first(self, job_class: JobClass, option: Option) -> Reason:
@@ -211,10 +203,10 @@ class ReasonBook:
         kept = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool) is None
         promised = not state.quota_after.allows(job_class.leaf, option.amounts)
         if not (kept or promised or (job_class.blocked_from_ms <= NEVER and state.heads)):
-            return Reason(WaitCode.FAIR_SHARE, suggestion="wait")
-        reason = Reason(WaitCode.RESERVED)
+            return Reason(WaitCode.FAIR_SHARE, need=total_ask(job_class.shape), suggestion="wait")
+        reason = Reason(WaitCode.RESERVED, need=total_ask(job_class.shape))
         if option.cards_m:
-            reason.need["gpu"] = option.cards_m
+            reason.have["gpu"] = self._idle_cards(option)
         starts = [head.at_ms for head in state.heads if head.job_class.pool == job_class.pool]
         if starts and min(starts) > state.now_ms:
             reason.suggestion, reason.hint = "declare-runtime", {"gpu": option.cards_m}

@@ -133,7 +133,8 @@ def test_cpu_only_jobs_leave_every_free_cards_part_of_cpu() -> None:
     world = World(nodes=1, cpu=64).tenant("a", nominal=8).running("r", "a", gpu=6, cpu=6, nodes=["n000"])
 
     assert set(started(world.pending("j", "a", cpu=42).plan())) == {"j"}
-    assert codes(world.pending("j", "a", cpu=43).plan()) == {"j": "fragmented"}
+    wait = wait_of(world.pending("j", "a", cpu=43).plan(), "j")
+    assert (wait.code, wait.need["cpu"], wait.have["cpu"]) == ("cpu-busy", 43_000, 42_000)
 
 
 def test_cpu_only_jobs_take_nodes_without_idle_cards_first() -> None:
