@@ -122,6 +122,8 @@ class Job(models.Model):
             models.Index(
                 fields=["id"], condition=Q(state__in=["queued", "starting", "running", "stopping"]), name="job_live"
             ),
+            # What billing's sweeps look at: jobs whose cost may still change.
+            models.Index(fields=["tenant", "id"], condition=Q(cost_final=False), name="job_cost_open"),
             models.Index(fields=["tenant", "-id"]),
             models.Index(fields=["tenant", "state", "-id"]),
             models.Index(fields=["queue", "-id"]),
