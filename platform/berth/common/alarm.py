@@ -1,7 +1,6 @@
 """Wakes tasks by name after commit. The broker is only an alarm clock: a ring that is lost is found by a sweep (DESIGN section 6)."""
 
 import logging
-from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -11,7 +10,12 @@ logger = logging.getLogger(__name__)
 
 def ring(task: str, **kwargs: Any) -> None:
     """Send `task` when the current transaction commits (at once outside one). Never raises: a dead broker stops nothing."""
-    transaction.on_commit(partial(_send, task, kwargs), robust=True)
+
+    def send() -> None:
+        # A function, not a partial: Django names it when it logs what robust callbacks raise.
+        _send(task, kwargs)
+
+    transaction.on_commit(send, robust=True)
 
 
 def _send(task: str, kwargs: dict[str, Any]) -> None:
