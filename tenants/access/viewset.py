@@ -126,7 +126,7 @@ class BerthViewSet(GenericViewSet[Any]):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if not all(storable(value) for value in kwargs.values()):
+        if not all(storable(str(value)) for value in kwargs.values()):
             raise NotFoundError
         refuse_unknown_query(request, self.known_query())
 
