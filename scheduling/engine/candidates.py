@@ -17,7 +17,7 @@ Rank = tuple[bool, int, tuple[int, ...]]
 """(loan not expired, -rank of the over-quota share, key of the tenant's next candidate): smaller is taken from first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
     """`key`: lower tier, lower priority, least work lost, newest start, id."""
 

@@ -209,7 +209,7 @@ class NodeBook:
 
     def room(self, node: int, ask: PodAsk, limits: Limits = ()) -> int:
         """How many pods of the ask the node can take now."""
-        cards, cpu, memory, room = self.free(node)
+        cards, cpu, memory, room = self.cards[node], self.cpu[node], self.memory[node], self.pods[node]
         for limit in limits:
             if node in limit:
                 bound = limit[node]
@@ -220,16 +220,17 @@ class NodeBook:
                     min(room, bound[3]),
                 )
         if ask.cards_m:
-            room = min(room, cards // ask.cards_m)
+            if cards < ask.cards_m * room:
+                room = cards // ask.cards_m
             cpu -= self.table.headroom[node]
         elif self.table.cpu_part[node] or self.table.memory_part[node]:
             free_cards = max(0, cards) // CARD
             cpu -= self.table.cpu_part[node] * free_cards
             memory -= self.table.memory_part[node] * free_cards
-        if ask.cpu_m:
-            room = min(room, cpu // ask.cpu_m)
-        if ask.memory_mib:
-            room = min(room, memory // ask.memory_mib)
+        if cpu < ask.cpu_m * room:
+            room = cpu // ask.cpu_m
+        if memory < ask.memory_mib * room:
+            room = memory // ask.memory_mib
         return max(0, room)
 
 

@@ -23,7 +23,7 @@ Key = tuple[int, int, int, int, int]
 
 STARVED, URGENT, NOMINAL, AGED_BATCH, BORROW, BAND = 0, 1, 2, 3, 4, 10
 """Bands inside a tier, and the distance between tiers. Aged batch heads stand just before development that would borrow."""
-_TIER_BAND: Final = {Tier.PRODUCTION: 0, Tier.DEVELOPMENT: BAND, Tier.BATCH: 2 * BAND}
+_TIER_BAND: Final = (2 * BAND, BAND, 0)
 
 
 @dataclass(slots=True)
@@ -49,6 +49,7 @@ class Contest:
         self._priority, self._submit = pending.priority.tolist(), pending.submit_ms.tolist()
         starved = find_starved(pending, state.policy, state.now_ms)
         self.starved = starved.tolist()
+        self._class_of: dict[int, JobClass] = {}
         self._lines = self._make_lines(eligible, starved)
         self._root = len(state.tree.nodes)
         self._heaps: dict[int, list[tuple[Key, int]]] = {}
@@ -74,7 +75,10 @@ class Contest:
         return {leaf: tiers for leaf, tiers in sorted(lines.items()) if tiers}
 
     def class_of(self, job: int) -> JobClass:
-        return self._classes.of(self._queue[job], self._shape[job], self._tier[job])
+        found = self._class_of.get(job)
+        if found is None:
+            found = self._class_of[job] = self._classes.of(self._queue[job], self._shape[job], self._tier[job])
+        return found
 
     def pop(self) -> int:
         """The next job, taken off its line; -1 when none is left."""
@@ -101,10 +105,10 @@ class Contest:
         key = min((self._key(line.head()) for line in self._lines[leaf].values() if line.head() >= 0), default=None)
         for child in tree.path[leaf]:
             parent = tree.parent[child] if tree.parent[child] >= 0 else self._root
-            heap = self._heaps.setdefault(parent, [])
             if key is not None:
                 key = self._with_share(key, child)
-                heappush(heap, (key, child))
+                if self._current.get(child) != key:
+                    heappush(self._heaps.setdefault(parent, []), (key, child))
             self._current[child] = key
             key = self._top(parent)
 
@@ -127,8 +131,7 @@ class Contest:
     def _band(self, job: int) -> int:
         if self._state.policy.order == "submit":
             return STARVED
-        tier = Tier(self._tier[job])
-        base, job_class = _TIER_BAND[tier], self.class_of(job)
+        base, job_class = _TIER_BAND[self._tier[job]], self.class_of(job)
         if self.starved[job]:
             return _TIER_BAND[Tier.DEVELOPMENT] + AGED_BATCH if self._aged.goes_ahead(job_class) else base + STARVED
         known = self._standing[job_class.tenant]

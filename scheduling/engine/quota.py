@@ -207,17 +207,18 @@ class QuotaUse:
         tree = self.tree
         if not tree.limited[column]:
             return UNLIMITED
-        used = self.used[level][index * tree.columns + column]
-        parent = tree.parent[index]
-        if parent < 0:
-            return subtract(tree.subtree[index][column], used)
-        kept = tree.kept[index][column]
-        above = self.available(parent, column, level)
-        borrowing = tree.nodes[index].borrowing[column]
-        if borrowing is not None:
-            stored = subtract(tree.subtree[index][column], kept)
-            above = min(above, add(subtract(stored, max(0, used - kept)), borrowing))
-        return add(max(0, kept - used), above)
+        path, used, columns = tree.path[index], self.used[level], tree.columns
+        root = path[-1]
+        left = subtract(tree.subtree[root][column], used[root * columns + column])
+        for at in reversed(path[:-1]):
+            kept, held = tree.kept[at][column], used[at * columns + column]
+            borrowing = tree.nodes[at].borrowing[column]
+            if borrowing is not None:
+                stored = subtract(tree.subtree[at][column], max(kept, held))
+                left = min(left, add(stored, borrowing))
+            if kept > held:
+                left = add(left, kept - held)
+        return left
 
     def allows(self, leaf: int, amounts: Iterable[Amount], level: int = EVERYBODY) -> bool:
         """True where every column that is asked for has room; a column asked for with 0 never stands in the way."""

@@ -67,6 +67,8 @@ class DominantShares:
             [self.capacity[index][axis] * self._weights[index] for axis in range(4)] for index in range(len(tree.nodes))
         ]
 
+        self._active = [[(axis, factor) for axis, factor in enumerate(row) if factor] for row in self._factors]
+
     def _pool_capacity(self, snapshot: Snapshot, table: NodeTable) -> list[list[int]]:
         """What non-lost nodes can allocate, per pool, only in resources that any quota line limits."""
         limited = self._tree.limited
@@ -105,12 +107,12 @@ class DominantShares:
 
     def projected_rank(self, index: int, ask: Vector) -> int:
         """Rank of `max over r of (use + ask) / capacity / effective weight` of a tree node."""
-        held, factors = self.held[index], self._factors[index]
-        top = 0
-        for axis in range(4):
-            use = held[axis] + ask[axis]
-            if use > 0 and (factors[axis] or not self._weights[index]):
-                top = max(top, rank(use * ONE_PPM, factors[axis]))
+        held, top = self.held[index], 0
+        if not self._weights[index]:
+            return INFINITE if any(held[axis] + ask[axis] > 0 for axis in range(4)) else 0
+        for axis, factor in self._active[index]:
+            share = ((held[axis] + ask[axis]) * ONE_PPM << (2 * RESOLUTION)) // factor
+            top = max(top, share)
         return top
 
     def current(self, index: int) -> Fraction:

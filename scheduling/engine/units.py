@@ -30,14 +30,16 @@ def add(a: int, b: int) -> int:
     """Saturating sum: no limit plus anything is no limit."""
     if a >= UNLIMITED or b >= UNLIMITED:
         return UNLIMITED
-    return clamp(a + b)
+    total = a + b
+    return total if -UNLIMITED < total < UNLIMITED else clamp(total)
 
 
 def subtract(a: int, b: int) -> int:
     """Saturating difference: no limit less anything finite is no limit."""
     if a >= UNLIMITED:
         return UNLIMITED
-    return clamp(a - b)
+    rest = a - b
+    return rest if -UNLIMITED < rest < UNLIMITED else clamp(rest)
 
 
 def ceil_div(a: int, b: int) -> int:

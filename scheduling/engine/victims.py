@@ -125,8 +125,10 @@ class _Search:
         return self._anywhere(self._limits)
 
     def _heads_keep_their_quota(self) -> bool:
-        """What the chosen would still hold when a head's time comes counts as given back there."""
+        """First as if nobody had left; only where that is not enough, with what the chosen would still hold at a head's time."""
         state, ask = self._state, self._ask
+        if heads_allow(state, self._rules, ask.job_class, ask.option.amounts, ask.ends_ms):
+            return True
         for candidate in self._gone:
             state.vacate_head_quota(candidate.run)
         allowed = heads_allow(state, self._rules, ask.job_class, ask.option.amounts, ask.ends_ms)
