@@ -4,31 +4,36 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from scheduling.engine.plan import Release, Reserve
+from scheduling.engine.units import NEVER
 from scheduling.models import Reservation, ReservationNode
+
+BATCH = 2_000
 
 
 def apply_reservations(reserves: Sequence[Reserve], releases: Sequence[Release], *, now: datetime) -> None:
-    """Release what the plan lets go; then one open reservation a job and kind, replaced where it moved."""
+    """Let go what the plan lets go, and put down what is new; what stands as it was is in neither list."""
+    by_reason: dict[str, list[int]] = {}
     for release in releases:
-        Reservation.objects.filter(pk=release.reservation, released_at__isnull=True).update(
-            released_at=now, why=release.why[:40]
-        )
-    for reserve in reserves:
-        _reserve(reserve, now)
-
-
-def _reserve(reserve: Reserve, now: datetime) -> None:
-    start = datetime.fromtimestamp(reserve.from_ms / 1000, UTC)
-    amount = reserve.amounts.get("gpu", 0)
-    open_now = Reservation.objects.filter(kind=reserve.kind.value, job_id=reserve.job, released_at__isnull=True)
-    kept = dict(reserve.cards) or dict.fromkeys(reserve.nodes, 0)
-    for row in open_now.prefetch_related("kept"):
-        if row.from_at == start and row.amount_m == amount and {k.node_id: k.cards for k in row.kept.all()} == kept:
-            return
-    open_now.update(released_at=now, why="moved")
-    made = Reservation.objects.create(
-        kind=reserve.kind.value, job_id=reserve.job, amount_m=amount, from_at=start, created_at=now
-    )
+        by_reason.setdefault(release.why[:40], []).append(int(release.reservation))
+    for why, ids in sorted(by_reason.items()):
+        Reservation.objects.filter(pk__in=ids, released_at__isnull=True).update(released_at=now, why=why)
+    made = Reservation.objects.bulk_create([_row(reserve, now) for reserve in reserves], BATCH)
     ReservationNode.objects.bulk_create(
-        ReservationNode(reservation=made, node_id=node, cards=cards) for node, cards in sorted(kept.items())
+        [
+            ReservationNode(reservation=row, node_id=node, cards=cards)
+            for row, reserve in zip(made, reserves, strict=True)
+            for node, cards in sorted((dict.fromkeys(reserve.nodes, 0) | dict(reserve.cards)).items())
+        ],
+        BATCH,
+    )
+
+
+def _row(reserve: Reserve, now: datetime) -> Reservation:
+    return Reservation(
+        kind=reserve.kind.value,
+        job_id=reserve.job,
+        amount_m=sum(amount for key, amount in reserve.amounts.items() if key.startswith("gpu:")),
+        from_at=datetime.fromtimestamp(reserve.from_ms / 1000, UTC),
+        to_at=None if reserve.to_ms >= NEVER else datetime.fromtimestamp(reserve.to_ms / 1000, UTC),
+        created_at=now,
     )

@@ -151,21 +151,30 @@ def _slots(placement: Placement, cards: Mapping[tuple[Any, int], int]) -> list[d
 
 
 def _create_loans(runs: Mapping[int, Run], jobs: Mapping[int, Job], starts: Mapping[int, Start], now: datetime) -> None:
-    for job, run in sorted(runs.items()):
-        for loan in starts[job].loans:
-            open_loan(loan, run=run, queue_id=jobs[job].queue_id, now=now)
+    open_loans(
+        [(run, jobs[job].queue_id, loan) for job, run in sorted(runs.items()) for loan in starts[job].loans], now=now
+    )
 
 
-def open_loan(loan: LoanOpen, *, run: Run, queue_id: int, now: datetime) -> None:
-    """One loan and the sides that lend it."""
-    row = Loan.objects.create(
-        run=run,
-        queue_id=queue_id,
-        flavor_id=loan.flavor,
-        amount_m=loan.amount_m,
-        opened_at=now,
-        expires_at=datetime.fromtimestamp(loan.expires_ms / 1000, UTC),
+def open_loans(loans: Sequence[tuple[Run, int, LoanOpen]], *, now: datetime) -> None:
+    """Loans to (run, its queue) and the sides that lend them."""
+    rows = Loan.objects.bulk_create(
+        [
+            Loan(
+                run=run,
+                queue_id=queue_id,
+                flavor_id=loan.flavor,
+                amount_m=loan.amount_m,
+                opened_at=now,
+                expires_at=datetime.fromtimestamp(loan.expires_ms / 1000, UTC),
+            )
+            for run, queue_id, loan in loans
+        ],
+        BATCH,
     )
-    LoanSide.objects.bulk_create(
-        LoanSide(loan=row, amount_m=amount, **{f"{kind}_id": pk}) for kind, pk, amount in loan.sides
-    )
+    sides = [
+        LoanSide(loan=row, amount_m=amount, **{f"{kind}_id": pk})
+        for row, (_run, _queue, loan) in zip(rows, loans, strict=True)
+        for kind, pk, amount in loan.sides
+    ]
+    LoanSide.objects.bulk_create(sides, BATCH)

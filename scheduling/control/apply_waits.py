@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,47 +14,62 @@ from scheduling.engine.vocabulary import WaitCode
 from scheduling.models import CycleOrder, Job, Node, WaitReason
 from scheduling.states import JobState
 
-BATCH = 2_000
 _JSON = ("need", "have", "short", "holders", "hint")
-_FIELDS = ("code", *_JSON, "suggestion", "detail", "reserved_start", "kept_nodes")
-_REFRESH = """
-    UPDATE scheduling_waitreason AS w
-       SET need = v.need, have = v.have, short = v.short, holders = v.holders, hint = v.hint, suggestion = v.suggestion,
-           detail = v.detail, reserved_start = v.reserved_start, kept_nodes = string_to_array(v.kept_nodes, ' '),
-           cycle_id = %s
-      FROM unnest(%s::bigint[], %s::jsonb[], %s::jsonb[], %s::jsonb[], %s::jsonb[], %s::jsonb[], %s::text[], %s::text[],
-                  %s::timestamptz[], %s::text[])
-           AS v (id, need, have, short, holders, hint, suggestion, detail, reserved_start, kept_nodes)
-     WHERE w.id = v.id AND w.until IS NULL
+_NUMBERS = "need, have, short, holders, hint, suggestion, detail, reserved_start, kept_nodes"
+_VALUES = """
+      FROM (SELECT id, code, need, have, short, holders, hint, suggestion, detail, reserved_start,
+                   string_to_array(kept, ' ')::varchar[] AS kept_nodes
+              FROM unnest(%s::bigint[], %s::text[], %s::jsonb[], %s::jsonb[], %s::jsonb[], %s::jsonb[], %s::jsonb[],
+                          %s::text[], %s::text[], %s::timestamptz[], %s::text[])
+                   AS u (id, code, need, have, short, holders, hint, suggestion, detail, reserved_start, kept)) AS v
 """
+_OLD_NUMBERS = ", ".join(f"w.{name.strip()}" for name in _NUMBERS.split(","))
+_NEW_NUMBERS = ", ".join(f"v.{name.strip()}" for name in _NUMBERS.split(","))
+_REFRESH = f"""
+    UPDATE scheduling_waitreason AS w SET ({_NUMBERS}) = ROW ({_NEW_NUMBERS}), cycle_id = %s {_VALUES}
+     WHERE w.id = v.id AND w.until IS NULL AND ({_OLD_NUMBERS}) IS DISTINCT FROM ({_NEW_NUMBERS})
+"""  # noqa: S608 - constants of this module only
+_INSERT = f"""
+    INSERT INTO scheduling_waitreason (job_id, code, since, cycle_id, {_NUMBERS})
+    SELECT v.id, v.code, %s, %s, {_NEW_NUMBERS} {_VALUES} JOIN scheduling_job j ON j.id = v.id AND j.state = 'queued'
+"""
+_Key = tuple[Any, ...]
 
 
-def apply_waits(waits: Sequence[Wait], *, now: datetime, cycle_id: int) -> int:
-    """Bring every waiting job's current reason up to date; returns how many rows were written."""
-    wanted = {int(wait.job): _facts(wait, node_names) for node_names in [_node_names(waits)] for wait in waits}
-    backoffs = [job for job, facts in wanted.items() if facts["code"] == WaitCode.BACKOFF and not facts["detail"]]
-    for job, message in Job.objects.filter(pk__in=backoffs).values_list("pk", "backoff_message"):
-        wanted[job]["detail"] = message
+@dataclass(slots=True)
+class WaitMemory:
+    """What this process last wrote, by job: the row and what it said. Only saves sending again; the database compares too."""
+
+    told: dict[int, tuple[int, _Key]] = field(default_factory=dict)
+
+
+def apply_waits(waits: Sequence[Wait], memory: WaitMemory, *, now: datetime, cycle_id: int) -> int:
+    """Bring every waiting job's current reason up to date; returns how many rows were sent. `memory` may be empty or wrong about
+    rows that are closed by now, never about rows that stand."""
     current = {
-        row["job_id"]: row
-        for row in WaitReason.objects.filter(until__isnull=True, job__state=JobState.QUEUED.value).values(
-            "pk", "job_id", *_FIELDS
-        )
+        job: (pk, code)
+        for pk, job, code in WaitReason.objects.filter(
+            until__isnull=True, job__state=JobState.QUEUED.value
+        ).values_list("pk", "job_id", "code")
     }
-    new = [job for job in sorted(wanted) if job not in current or current[job]["code"] != wanted[job]["code"]]
-    fresher = [
-        job
-        for job in sorted(wanted)
-        if job in current
-        and current[job]["code"] == wanted[job]["code"]
-        and any(current[job][name] != wanted[job][name] for name in _FIELDS)
-    ]
-    WaitReason.objects.filter(pk__in=[current[job]["pk"] for job in new if job in current]).update(until=now)
-    queued = set(Job.objects.filter(pk__in=new, state=JobState.QUEUED.value).values_list("pk", flat=True))
-    WaitReason.objects.bulk_create(
-        [WaitReason(job_id=job, since=now, cycle_id=cycle_id, **wanted[job]) for job in new if job in queued], BATCH
-    )
-    _refresh([(current[job]["pk"], wanted[job]) for job in fresher], cycle_id)
+    new: list[tuple[int, Wait]] = []
+    fresher: list[tuple[int, Wait]] = []
+    told: dict[int, tuple[int, _Key]] = {}
+    for wait in waits:
+        job = int(wait.job)
+        row = current.get(job)
+        if row is None or row[1] != wait.code:
+            new.append((job, wait))
+            continue
+        key = _key(wait)
+        if memory.told.get(job) != (row[0], key) or wait.code is WaitCode.BACKOFF:
+            fresher.append((row[0], wait))
+        told[job] = (row[0], key)
+    WaitReason.objects.filter(pk__in=[current[job][0] for job, _wait in new if job in current]).update(until=now)
+    names, messages = _node_names(waits), _backoff_messages(waits)
+    _send(_INSERT, [now, cycle_id], new, names, messages)
+    _send(_REFRESH, [cycle_id], fresher, names, messages)
+    memory.told = told
     return len(new) + len(fresher)
 
 
@@ -65,25 +81,22 @@ def apply_order(plan: Plan, *, now: datetime, cycle_id: int) -> None:
         CycleOrder.objects.update_or_create(pk=1, defaults={"cycle_id": cycle_id, "job_ids": ids, "changed_at": now})
 
 
+def _key(wait: Wait) -> _Key:
+    """Everything a reader sees of the reason but its position, which derives from the cycle's order."""
+    return (
+        wait.need, wait.have, wait.short, wait.holders, wait.hint, wait.suggestion, wait.detail, wait.reserved_start_ms, wait.kept
+    )  # fmt: skip
+
+
 def _node_names(waits: Sequence[Wait]) -> dict[Any, str]:
     kept = {node for wait in waits for node in wait.kept}
     return dict(Node.objects.filter(pk__in=kept).values_list("pk", "name")) if kept else {}
 
 
-def _facts(wait: Wait, node_names: Mapping[Any, str]) -> dict[str, Any]:
-    start = wait.reserved_start_ms
-    return {
-        "code": wait.code.value,
-        "need": dict(wait.need),
-        "have": dict(wait.have),
-        "short": dict(wait.short),
-        "holders": [_holder(holder) for holder in wait.holders],
-        "hint": dict(wait.hint),
-        "suggestion": wait.suggestion,
-        "detail": wait.detail[:1000],
-        "reserved_start": None if start is None else datetime.fromtimestamp(start / 1000, UTC),
-        "kept_nodes": [node_names[node] for node in wait.kept if node in node_names],
-    }
+def _backoff_messages(waits: Sequence[Wait]) -> dict[int, str]:
+    """The cluster's own words, which the planner does not know."""
+    jobs = [int(wait.job) for wait in waits if wait.code is WaitCode.BACKOFF and not wait.detail]
+    return dict(Job.objects.filter(pk__in=jobs).values_list("pk", "backoff_message")) if jobs else {}
 
 
 def _holder(holder: Holder) -> dict[str, Any]:
@@ -96,20 +109,35 @@ def _holder(holder: Holder) -> dict[str, Any]:
     }
 
 
-def _refresh(rows: Sequence[tuple[int, dict[str, Any]]], cycle_id: int) -> None:
+def _send(
+    statement: str,
+    leading: Sequence[Any],
+    rows: Sequence[tuple[int, Wait]],
+    names: Mapping[Any, str],
+    messages: Mapping[int, str],
+) -> None:
+    """One statement for any number of (id, reason); `leading` are its parameters before the columns."""
     if not rows:
         return
-    documents = [[json.dumps(facts[name]) for _pk, facts in rows] for name in _JSON]
+    waits = [wait for _pk, wait in rows]
+    columns: list[list[Any]] = [
+        [pk for pk, _wait in rows],
+        [wait.code.value for wait in waits],
+        *([json.dumps(_document(wait, name)) for wait in waits] for name in _JSON),
+        [wait.suggestion for wait in waits],
+        [(wait.detail or messages.get(int(wait.job), ""))[:1000] for wait in waits],
+        [_instant(wait.reserved_start_ms) for wait in waits],
+        [" ".join(names[node] for node in wait.kept if node in names) for wait in waits],
+    ]
     with connection.cursor() as cursor:
-        cursor.execute(
-            _REFRESH,
-            [
-                cycle_id,
-                [pk for pk, _facts in rows],
-                *documents,
-                [facts["suggestion"] for _pk, facts in rows],
-                [facts["detail"] for _pk, facts in rows],
-                [facts["reserved_start"] for _pk, facts in rows],
-                [" ".join(facts["kept_nodes"]) for _pk, facts in rows],
-            ],
-        )
+        cursor.execute(statement, [*leading, *columns])
+
+
+def _document(wait: Wait, name: str) -> Any:
+    if name == "holders":
+        return [_holder(holder) for holder in wait.holders]
+    return dict(getattr(wait, name))
+
+
+def _instant(at_ms: int | None) -> datetime | None:
+    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)

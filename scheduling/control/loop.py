@@ -15,6 +15,7 @@ from typing import Any
 from berth.common import clock
 from scheduling.control.absorb import Absorbed, absorb_observations
 from scheduling.control.apply import Applied, apply_plan
+from scheduling.control.apply_waits import WaitMemory
 from scheduling.control.dispatch import Dispatcher
 from scheduling.control.limits import enforce_limits
 from scheduling.control.lock import Leadership, holder_name, note_finished_cycle, rest, take_lead
@@ -55,6 +56,7 @@ class Loop:
     policy: Policy = PRESETS["default"]
     _dispatcher: Dispatcher = field(default_factory=Dispatcher)
     _take_down: TakeDown = field(default_factory=TakeDown)
+    _told: WaitMemory = field(default_factory=WaitMemory)
 
     def turn(self) -> Turn | None:
         """One turn; None when another leads, now or by the end. Raises what the planner or the database raised, written down."""
@@ -82,7 +84,7 @@ class Loop:
         loaded = clock.monotonic()
         planned = plan_cycle(snapshot, self.policy, to_ms(now))
         decided = clock.monotonic()
-        applied = retry_broken_off(partial(_apply, planned, leadership, now))
+        applied = retry_broken_off(partial(self._apply, planned, leadership, now))
         done = clock.monotonic()
         self._renew(leadership)
         dispatched = self._dispatcher.dispatch(leadership, partial(self._renew, leadership))
@@ -105,6 +107,13 @@ class Loop:
         _log(turn, absorbed, applied)
         return turn
 
+    def _apply(self, planned: Planned, leadership: Leadership, now: datetime) -> Applied:
+        """What was written is remembered only once it is committed."""
+        memory = WaitMemory(self._told.told)
+        applied = apply_plan(planned, now=now, leadership=leadership, memory=memory)
+        self._told = memory
+        return applied
+
     def _renew(self, leadership: Leadership) -> None:
         """Keep the lease through a long turn. Raises StaleEpochError when it was lost meanwhile."""
         if take_lead(self.holder) != leadership:
@@ -115,10 +124,6 @@ def plan_now(policy: Policy = PRESETS["default"]) -> tuple[Planned, datetime]:
     """What a turn would decide now, without doing it."""
     now = clock.now()
     return plan_cycle(load_snapshot(now), policy, to_ms(now)), now
-
-
-def _apply(planned: Planned, leadership: Leadership, now: datetime) -> Applied:
-    return apply_plan(planned.plan, planned.poisoned, now=now, leadership=leadership)
 
 
 def _record_times(turn: Turn) -> None:

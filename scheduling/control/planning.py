@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine.cycle import run_cycle
+from scheduling.engine.invariants import check, drop
 from scheduling.engine.plan import Plan
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import Pending, Snapshot
@@ -18,10 +19,14 @@ MOST_POISONED_SHAPES = 8
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, and the waiting jobs that had to be left out of it because planning them raised, with the error's text."""
+    """A plan whose decisions all hold (SCH-23), and the waiting jobs that are at fault, with the error or the rule they broke.
+
+    `left_out` are those whose planning raised: the plan does not speak of them.
+    """
 
     plan: Plan
-    poisoned: dict[int, str]
+    faulty: dict[int, str]
+    left_out: frozenset[int]
 
 
 def plan_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Planned:
@@ -32,7 +37,8 @@ def plan_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Planned:
     poisoned: dict[int, str] = {}
     for _attempt in range(MOST_POISONED_SHAPES):
         try:
-            return Planned(run_cycle(snapshot, policy, now_ms), poisoned)
+            plan = run_cycle(snapshot, policy, now_ms)
+            return _checked(snapshot, plan, poisoned)
         except Exception as error:
             shape = _guilty_shape(snapshot, policy, now_ms)
             if shape is None:
@@ -42,7 +48,17 @@ def plan_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Planned:
             text = f"{type(error).__name__}: {error}"
             poisoned |= {int(snapshot.pending.ids[at]): text for at in np.flatnonzero(guilty)}
             snapshot = replace(snapshot, pending=keep_pending(snapshot.pending, ~guilty))
-    return Planned(run_cycle(snapshot, policy, now_ms), poisoned)
+    return _checked(snapshot, run_cycle(snapshot, policy, now_ms), poisoned)
+
+
+def _checked(snapshot: Snapshot, plan: Plan, poisoned: dict[int, str]) -> Planned:
+    """Decisions that break an invariant are dropped with all they touch, and alarmed; the rest stands."""
+    violations = check(snapshot, plan)
+    for violation in violations:
+        logger.error("plan broke rule=%s jobs=%s detail=%s", violation.rule, violation.jobs, violation.detail)
+    waiting = set(snapshot.pending.ids)
+    broke = {int(job): violation.rule for violation in violations for job in violation.jobs if job in waiting}
+    return Planned(drop(plan, violations), {**broke, **poisoned}, frozenset(poisoned))
 
 
 def keep_pending(pending: Pending, mask: Any) -> Pending:

@@ -18,7 +18,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["dry_run"]:
             planned, now = plan_now()
-            document = {"at": now.isoformat(), "plan": asdict(planned.plan), "poisoned": planned.poisoned}
+            document = {"at": now.isoformat(), "plan": asdict(planned.plan), "faulty": planned.faulty}
         else:
             turn = Loop().turn()
             if turn is None:

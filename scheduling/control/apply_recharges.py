@@ -1,0 +1,74 @@
+"""The own/borrowed split of running jobs changes with a cycle: a segment ends, the lease turns, loans follow (SCH-03, SCH-16)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
+from django.db.models import Max
+from django.db.models.functions import Upper
+
+from scheduling.control.apply_starts import open_loans
+from scheduling.engine.plan import Recharge
+from scheduling.engine.units import CARD
+from scheduling.models import Lease, LeaseSegment, Loan, Run
+from scheduling.states import RunState
+
+LIVE = (RunState.ADMITTED.value, RunState.STARTING.value, RunState.RUNNING.value)
+BATCH = 2_000
+
+
+def apply_recharges(recharges: Sequence[Recharge], *, now: datetime) -> None:
+    """All of them at once. A run that stops or has ended meanwhile keeps the split it had."""
+    if not recharges:
+        return
+    wanted = {int(recharge.run): recharge for recharge in recharges}
+    runs = Run.objects.filter(pk__in=wanted, state__in=LIVE).select_related("job").in_bulk()
+    turned = _turned_leases(wanted, runs)
+    _close_segments(turned, now)
+    for borrowed in (True, False):
+        ids = [lease.pk for lease in turned if lease.borrowed is not borrowed]
+        Lease.objects.filter(pk__in=ids).update(borrowed=borrowed)
+    Loan.objects.filter(run__in=runs, ended_at__isnull=True).update(ended_at=now, why="own-now")
+    open_loans([(runs[pk], runs[pk].job.queue_id, loan) for pk in sorted(runs) for loan in wanted[pk].loans], now=now)
+
+
+def _turned_leases(wanted: dict[int, Recharge], runs: dict[int, Run]) -> list[Lease]:
+    """Open leases whose own/borrowed mark is not what the plan says; own cards come first in slot order."""
+    slots: dict[tuple[int, str, int], list[Lease]] = defaultdict(list)
+    rows = Lease.objects.filter(run__in=runs, closed_at__isnull=True, card__isnull=False).select_related("pod")
+    for lease in rows.order_by("run_id", "pod_id", "slot"):
+        slots[lease.run_id, lease.pod.role_name, lease.pod.index].append(lease)
+    turned = []
+    for (run, role, index), leases in sorted(slots.items()):
+        amounts = {(name, at): amount for name, at, amount in wanted[run].borrowed_m}
+        own = len(leases) - amounts.get((role, index), 0) // CARD
+        turned += [lease for place, lease in enumerate(leases) if lease.borrowed != (place >= own)]
+    return turned
+
+
+def _close_segments(leases: Sequence[Lease], now: datetime) -> None:
+    """What was held so far was held under the old split."""
+    cut = dict(
+        LeaseSegment.objects.filter(lease__in=leases)
+        .values_list("lease_id")
+        .annotate(until=Max(Upper("during")))
+        .values_list("lease_id", "until")
+    )
+    rows = []
+    for lease in leases:
+        if lease.pod.started_at is None:
+            continue
+        start = max(lease.pod.started_at, cut.get(lease.pk, lease.pod.started_at))
+        if start < now:
+            rows.append(
+                LeaseSegment(
+                    lease=lease,
+                    card_id=lease.card_id,
+                    kind=LeaseSegment.Kind.BILLABLE,
+                    during=DateTimeTZRange(start, now, "[)"),
+                    quantity=lease.quantity,
+                    borrowed=lease.borrowed,
+                )
+            )
+    LeaseSegment.objects.bulk_create(rows, BATCH)
