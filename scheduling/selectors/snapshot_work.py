@@ -26,6 +26,8 @@ HOLDS = (
 """Bars that the loop knows of itself; a job's `hold` is a position here, the first that applies."""
 PLANNER_FAULT_LIMIT = 3
 UNITS_PER_MILLI = 7
+LEFT_BEHIND_MS = 30_000
+"""Cards of a fenced run are foreign occupation until its pods are gone, expected to be free this long after its end."""
 TIERS = {tier.label: int(tier) for tier in Tier}
 _NEVER = str(NEVER)
 _PENDING = f"""SELECT j.id, j.queue_id, j.shape_key, j.tier, j.priority, {ms_of("j.order_at")}, {ms_of("j.eligible_at")},
@@ -44,13 +46,20 @@ _PENDING = f"""SELECT j.id, j.queue_id, j.shape_key, j.tier, j.priority, {ms_of(
         FROM scheduling_job WHERE array_parent_id IS NOT NULL AND ended_at IS NULL GROUP BY 1) members
         ON members.array_parent_id = j.array_parent_id
     WHERE j.state = 'queued' ORDER BY j.id"""  # noqa: S608 - constants of this module only
-_RUNNING = f"""SELECT j.id, r.id, j.queue_id, j.shape_key, j.tier, j.priority, {ms_of("j.order_at")},
-    {ms_of("coalesce(r.started_at, r.admitted_at)")}, coalesce(j.max_runtime_s * 1000::bigint, {_NEVER}),
+_RUN_COLUMNS = f"""j.shape_key, j.tier, j.priority, {ms_of("j.order_at")}, {ms_of("coalesce(r.started_at, r.admitted_at)")},
+    coalesce(j.max_runtime_s * 1000::bigint, {_NEVER})"""
+_SAVE_COLUMNS = f"""coalesce({ms_of("r.checkpoint_at")}, -1), j.checkpoint_path <> '',
+    coalesce(j.checkpoint_interval_s * 1000::bigint, 0), coalesce({ms_of("r.last_resize_at")}, -1)"""
+_RUNNING = f"""SELECT j.id, r.id, j.queue_id, {_RUN_COLUMNS},
     CASE WHEN r.state = 'stopping' THEN {ms_of("coalesce(r.grace_until, r.stopping_at, r.admitted_at)")} ELSE {_NEVER} END,
-    coalesce({ms_of("r.checkpoint_at")}, -1), j.checkpoint_path <> '', coalesce(j.checkpoint_interval_s * 1000::bigint, 0),
-    coalesce({ms_of("r.last_resize_at")}, -1)
+    {_SAVE_COLUMNS}
     FROM scheduling_run r JOIN scheduling_job j ON j.id = r.job_id
-    WHERE r.state IN ('admitted', 'starting', 'running', 'stopping') ORDER BY j.id"""  # noqa: S608
+    WHERE r.state IN ('admitted', 'starting', 'running', 'stopping')
+    UNION ALL
+    SELECT -r.id, r.id, NULL, {_RUN_COLUMNS}, {ms_of("r.ended_at")} + {LEFT_BEHIND_MS}, {_SAVE_COLUMNS}
+    FROM scheduling_run r JOIN scheduling_job j ON j.id = r.job_id
+    WHERE r.state = 'ended' AND r.id IN (SELECT run_id FROM scheduling_lease WHERE closed_at IS NULL)
+    ORDER BY 1"""  # noqa: S608 - constants of this module only
 _PODS = """SELECT l.run_id, p.role_name, p.index, l.node_id, max(l.flavor_id), sum(l.quantity)::bigint,
     coalesce(sum(l.quantity) FILTER (WHERE l.borrowed), 0)::bigint, sum(l.cpu_m)::bigint, sum(l.memory_mib)::bigint,
     sum(l.vram_mib)::bigint, coalesce(array_agg(c.index ORDER BY l.slot) FILTER (WHERE c.id IS NOT NULL), '{}')
@@ -83,6 +92,8 @@ def read_work(now: datetime, cluster: ClusterTables, tree: TreeTables) -> WorkTa
     )
 
 
+NONSENSE = Shape(roles=())
+"""Stands for a job that has no roles, or names what is not there: barred as a planner fault."""
 Book = dict[str, tuple[Shape, int]]
 """Shape and its index by shape key, in order of first use."""
 
@@ -100,9 +111,13 @@ def _pending(columns: Sequence[tuple[Any, ...]], book: Book, tree: TreeTables) -
         limit_ms=frozen(limit, np.int64),
         expected_ms=frozen(expected, np.int64),
         deadline_ms=frozen(deadline, np.int64),
-        hold=frozen(hold, np.int8),
+        hold=frozen([_bar(bar, book[key][0]) for bar, key in zip(hold, keys, strict=True)], np.int8),
         backoff_ms=frozen(backoff, np.int64),
     )
+
+
+def _bar(bar: int, shape: Shape) -> int:
+    return bar if shape.roles else HOLDS.index(WaitCode.PLANNER_FAULT)
 
 
 def _running(
@@ -195,7 +210,15 @@ def _read_shapes(cluster: ClusterTables, uses: Iterable[tuple[int, str]]) -> Boo
         " LEFT JOIN scheduling_jobdataset d ON d.job_id = j.id WHERE j.id = ANY(%s) GROUP BY j.id ORDER BY j.id",
         [jobs],
     )
-    return {row[1]: (_shape(row, roles[row[0]], cluster), i) for i, row in enumerate(details)}
+    return {row[1]: (_shape_or_none(row, roles[row[0]], cluster), i) for i, row in enumerate(details)}
+
+
+def _shape_or_none(row: tuple[Any, ...], roles: Sequence[tuple[Any, ...]], cluster: ClusterTables) -> Shape:
+    """A job whose rows make no sense must not stop the others from being planned (F44): it becomes a shape without roles."""
+    try:
+        return _shape(row, roles, cluster)
+    except (KeyError, ValueError):
+        return NONSENSE
 
 
 def _shape(row: tuple[Any, ...], roles: Sequence[tuple[Any, ...]], cluster: ClusterTables) -> Shape:
