@@ -14,7 +14,7 @@ PATIENCE_S = 2.0
 
 
 @pytest.fixture(params=sorted(RIGS))
-def rig(request: Any, django_db_setup: None, django_db_blocker: Any) -> Iterator[Any]:
+def rig(request: Any, test_database: None, django_db_blocker: Any) -> Iterator[Any]:
     with django_db_blocker.unblock(), RIGS[request.param]() as made:
         yield made
 

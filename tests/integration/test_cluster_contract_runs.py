@@ -15,7 +15,7 @@ OWNER = ("algo-a-prod", "j7-r1")
 
 
 @pytest.fixture(params=sorted(RIGS))
-def rig(request: Any, django_db_setup: None, django_db_blocker: Any) -> Iterator[Any]:
+def rig(request: Any, test_database: None, django_db_blocker: Any) -> Iterator[Any]:
     with django_db_blocker.unblock(), RIGS[request.param]() as made:
         yield made
 
