@@ -44,7 +44,10 @@ class LineViewSet(BerthViewSet):
 
     def statement(self) -> Statement:
         """The statement of the address: 404 where it is not visible."""
-        found: Statement = self.found(statements().visible_to(self.user), number=self.kwargs["number"])
+        found: Statement = self.found(
+            statements().visible_to(self.user),  # type: ignore[attr-defined]
+            number=self.kwargs["number"],
+        )
         return found
 
     def get_queryset(self) -> QuerySet[Any]:

@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-from django.db.models import F, QuerySet, Sum
+from django.db.models import F, Q, QuerySet, Sum
 
 from berth.common.money import spread
 from billing.metering import local_day
@@ -100,9 +100,9 @@ def _held_by_day(statement: Statement) -> dict[tuple[int | None, int | None, boo
 def entries_of(line: StatementLine) -> QuerySet[LedgerEntry]:
     """What a line adds up, down to segment, lease, pod and node (BIL-08); of a draft, what has been posted so far."""
     entries = LedgerEntry.objects.filter(
+        Q(job_id=line.job_id) if line.job_id else Q(job__isnull=True),
+        Q(flavor_id=line.flavor_id) if line.flavor_id else Q(flavor__isnull=True),
         period_id=line.statement.period_id,
-        job_id=line.job_id,
-        flavor_id=line.flavor_id,
         held_as=line.held_as,
         ends_at__gt=line.charged_from,
         starts_at__lt=line.charged_to,

@@ -88,9 +88,9 @@ def _sums(where: str, values: dict[str, Any], changes: Sequence[datetime]) -> It
         grouped = cursor.fetchall()
         cursor.execute(_STRADDLING.format(where=where), values)
         straddling = cursor.fetchall()
-    for *key, first, last, cards, cpu, memory in grouped:
-        yield Quantity(*key, first, last, int(cards), int(cpu), int(memory))
-    for *key, first, last, cards, cpu, memory in straddling:
+    for job_id, flavor_id, borrowed, held_as, first, last, cards, cpu, memory in grouped:
+        yield Quantity(job_id, flavor_id, borrowed, held_as, first, last, int(cards), int(cpu), int(memory))
+    for job_id, flavor_id, borrowed, held_as, first, last, cards, cpu, memory in straddling:
         for piece in cut(Span(first.astimezone(UTC), last.astimezone(UTC)), changes):
-            of_piece = (amount * piece.seconds for amount in (cards, cpu, memory))
-            yield Quantity(*key, piece.start, piece.end, *of_piece)
+            amounts = (cards * piece.seconds, cpu * piece.seconds, memory * piece.seconds)
+            yield Quantity(job_id, flavor_id, borrowed, held_as, piece.start, piece.end, *amounts)

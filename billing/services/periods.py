@@ -46,7 +46,7 @@ def carrier_of(tenant: Tenant, calendar: Calendar, home: BillingPeriod) -> tuple
 def _save(earlier: list[BillingPeriod], rest: list[BillingPeriod]) -> None:
     """Outwards from what exists, so that each new row touches one that is there."""
     for period in [*rest, *reversed(earlier)]:
-        if period.pk is None:
+        if period._state.adding:
             period.save(force_insert=True)
 
 

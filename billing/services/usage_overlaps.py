@@ -33,7 +33,7 @@ def overlaps(rows: Iterable[tuple[CardKey, UsageRow]]) -> list[Problem]:
         by_card[key].append(_Holding(row.start, row.end, row.line, row.share))
     for key, stored in _stored(by_card):
         by_card[key].append(stored)
-    problems = []
+    problems: list[Problem] = []
     for key in sorted(by_card):
         problems += _too_much(key, sorted(by_card[key]))
     return problems

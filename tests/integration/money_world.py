@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from itertools import count
+from typing import Any
 
 from billing.metering import Month, parse_instant
 from billing.models import PriceBook, Rate, Statement, StatementLine
@@ -121,9 +122,9 @@ def row(
     return ",".join([*cells, "true" if borrowed else "false", last_alive])
 
 
-def cards(number: int, start: str, end: str, **columns: str) -> list[str]:
+def cards(number: int, start: str, end: str, **columns: Any) -> list[str]:
     """Rows of one job that holds the first cards of a node."""
-    return [row(start, end, card=str(card), **columns) for card in range(number)]  # type: ignore[arg-type]
+    return [row(start, end, card=str(card), **columns) for card in range(number)]
 
 
 def csv_of(rows: Iterable[str]) -> list[str]:

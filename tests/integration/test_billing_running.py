@@ -129,7 +129,11 @@ def test_the_grace_after_a_notice_is_shown_and_not_charged(world: MoneyWorld, fr
     lines = {line.reason: line for line in world.draft("2026-05").lines.all()}
 
     assert cost(running.job) == (Decimal("100.00"), True)
-    assert (lines["grace"].amount, hours(lines["grace"]), lines["grace"].worth) == (0, Decimal(2) / 3, Decimal("8.33"))
+    assert (lines["grace"].amount, hours(lines["grace"]), lines["grace"].worth) == (
+        Decimal(0),
+        Decimal(2) / 3,
+        Decimal("8.33"),
+    )
 
 
 def test_cpu_and_memory_have_lines_of_their_own_even_at_no_price(world: MoneyWorld, frozen_clock) -> None:
@@ -218,7 +222,7 @@ def test_a_run_found_to_be_a_platform_fault_is_given_back(world: MoneyWorld, fro
     record_costs([running.job.pk])
 
     after = world.draft("2026-05")
-    assert (before.total, after.total, after.version) == (Decimal("100.00"), 0, 2)
+    assert (before.total, after.total, after.version) == (Decimal("100.00"), Decimal(0), 2)
     assert [line.reason for line in after.lines.exclude(quantity=0)] == ["platform-fault"]
     assert cost(running.job) == (Decimal(0), True)
     assert LedgerEntry.objects.count() == 24
@@ -244,9 +248,9 @@ def test_nodes_set_aside_are_charged_whole_and_the_leases_on_them_nothing(world:
 
     found = sorted((line.kind, line.reason, hours(line), line.amount) for line in draft.lines.all())
     assert found == [
-        ("excluded", "platform-fault", 8, 0),
-        ("excluded", "set-aside", 8, 0),
-        ("usage", "own-nodes", 24, 240),
+        ("excluded", "platform-fault", Decimal(8), Decimal(0)),
+        ("excluded", "set-aside", Decimal(8), Decimal(0)),
+        ("usage", "own-nodes", Decimal(24), Decimal(240)),
     ]
     assert cost(running.job) == (Decimal(0), True)
     frozen_clock("2026-06-01T00:00:00Z")

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.common.money import EXPONENTS, round_document, round_money
-from billing.metering import UNITS_PER_CARD, CardTime, Span, account, cut, span
+from berth.common.units import UNITS_PER_CARD
+from billing.metering import CardTime, Span, account, cut, span
 from billing.rating import Meter, Price, worth
 
 START = datetime(2026, 4, 1, tzinfo=UTC)
