@@ -2,7 +2,7 @@
 
 Three kinds of claim exist in this version: on the tenant's nominal (from borrowers outside, from lower tiers of its own tenant
 that would stand above nominal, from a sibling queue above its own nominal), and on the batch work of one's own tenant. Batch
-claims nothing. Fair-share and priority preemption are two more clauses of `may_take`.
+claims nothing. Whom a claim may ask is in `claims`.
 
 Candidates go in the order of SCH-17: expired loans, borrowers by over-quota share, lower tier, lower priority, least work lost,
 newest start, id. Those already leaving come first of all by being gone from the picture of *after*. Greedy, then a reverse pass
@@ -10,13 +10,13 @@ puts back whoever proved unnecessary.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from scheduling.engine.asks import Option
 from scheduling.engine.candidates import Candidate, CandidateBook, Rank
+from scheduling.engine.claims import Claim, may_take
 from scheduling.engine.classes import JobClass
-from scheduling.engine.fit import end_of, heads_allow
+from scheduling.engine.clearing import cheapest_nodes
+from scheduling.engine.fit import end_of, heads_allow, within_pool_share
 from scheduling.engine.nodes import Limits
 from scheduling.engine.placement import Placed, list_hosts, place_gang
 from scheduling.engine.share import over_quota
@@ -24,20 +24,8 @@ from scheduling.engine.state import Kept, State, Victim
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.vocabulary import Tier
 
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A job on whose behalf others may have to leave, by one flavor choice. `own`: it stays inside its tenant's nominal."""
-
-    job_class: JobClass
-    option: Option
-    own: bool
-    flavors: frozenset[int]
-    ends_ms: int
-
-    @property
-    def hopeless_key(self) -> tuple[int, ...]:
-        return (self.job_class.shape_index, self.job_class.pool, *sorted(self.flavors))
+MOST_NODES_PER_POD, MOST_NODES = 4, 64
+"""How many nodes a claim tries to clear one by one before it gives up."""
 
 
 def claim(state: State, rules: TierRules, book: CandidateBook, job: int, job_class: JobClass) -> bool:
@@ -46,7 +34,7 @@ def claim(state: State, rules: TierRules, book: CandidateBook, job: int, job_cla
         return False
     for option in job_class.options:
         standing = rules.standing(state.quota_after, job_class, option.amounts)
-        if standing == Standing.BARRED:
+        if standing == Standing.BARRED or not within_pool_share(state, job_class, option):
             continue
         flavors = frozenset(ask.flavor for ask in option.gang if ask.flavor >= 0)
         ask = Claim(job_class, option, standing == Standing.OWN, flavors, _ends_ms(state, job))
@@ -82,6 +70,8 @@ class _Search:
         self._room = sum(host.room for host in hosts)
         self._chosen: list[Candidate] = []
         self._gone: list[Candidate] = []
+        self._own: list[Candidate] = []
+        self._tried = False
 
     def run(self) -> tuple[list[Candidate], Placed] | None:
         """The victims in the order they were chosen, and the place; None where nobody's leaving helps."""
@@ -93,11 +83,55 @@ class _Search:
                 placed = self._place()
                 if placed is not None:
                     break
+        if placed is None and self._tried:
+            only_nodes = self._state.quota_after.allows(self._ask.job_class.leaf, self._ask.option.amounts)
+            self._put_back(self._chosen)
+            placed = self._node_by_node()
+            if placed is None and only_nodes:
+                self._remember_hopeless()
         if placed is not None:
             placed = self._drop_unneeded(placed)
-        for candidate in reversed(self._chosen):
-            self._vacate(candidate, -1)
-        return None if placed is None else (self._chosen, placed)
+        found = None if placed is None else (self._chosen[:], placed)
+        self._put_back(self._chosen)
+        return found
+
+    def _put_back(self, chosen: list[Candidate]) -> None:
+        while chosen:
+            self._vacate(chosen.pop(), -1)
+
+    def _node_by_node(self) -> Placed | None:
+        """Taken in order the candidates are used up before any node is clear: clear the nodes that cost least, one at a time."""
+        state, ask = self._state, self._largest
+        excess, willing = self._willing()
+        for node, leavers in cheapest_nodes(state, ask, willing, excess)[: MOST_NODES_PER_POD * ask.count + MOST_NODES]:
+            if not self._counts(node):
+                continue
+            before, taken = self._room, []
+            for candidate in leavers:
+                if candidate not in self._gone and may_take(state, self._ask, candidate):
+                    self._vacate(candidate, 1)
+                    taken.append(candidate)
+            if self._room == before:
+                self._put_back(taken)
+                continue
+            self._chosen += taken
+            placed = self._place()
+            if placed is not None:
+                return placed
+        return None
+
+    def _willing(self) -> tuple[dict[int, int], list[Candidate]]:
+        """Everybody who may be taken as things stand, in order, and how far each other tenant is above its quota."""
+        state, book, asker = self._state, self._book, self._ask.job_class
+        column = self._largest.flavor if self._largest.flavor >= 0 else len(state.snapshot.flavors)
+        excess: dict[int, int] = {}
+        ranked = [((not candidate.expired, 0, candidate.key), candidate) for candidate in self._own]
+        for rank, tenant in book.borrowers() if self._ask.own else ():
+            line = [] if tenant == asker.tenant else [c for c in book.of_tenant(tenant) if self._is_useful(c)]
+            if line and may_take(state, self._ask, line[0]):
+                excess[tenant] = state.quota_after.borrows(tenant, column)
+                ranked += [((not candidate.expired, rank[1], candidate.key), candidate) for candidate in line]
+        return excess, [candidate for _, candidate in sorted(ranked, key=lambda entry: entry[0])]
 
     def _vacate(self, candidate: Candidate, sign: int) -> None:
         """Take a candidate out (sign -1: put it back), keeping count of the room for the claim's largest pods."""
@@ -156,9 +190,10 @@ class _Search:
         """One by one; who may be taken and whose share is largest is asked anew after every choice."""
         book, tenant = self._book, self._ask.job_class.tenant
         own = [candidate for candidate in book.of_tenant(tenant) if self._is_useful(candidate)]
-        own = [candidate for candidate in own if may_take(self._state, self._ask, candidate)]
+        own = self._own = [candidate for candidate in own if may_take(self._state, self._ask, candidate)]
         if not own and (not self._ask.own or self._ask.hopeless_key in book.hopeless or self._lacks_quota()):
             return
+        self._tried = True
         touched: list[tuple[Rank, int, int, list[Candidate]]] = []
         self._push(touched, tenant, own, 0)
         outside = iter([entry for entry in book.borrowers() if entry[1] != tenant] if self._ask.own else [])
@@ -174,7 +209,6 @@ class _Search:
             elif taken_from != tenant:
                 continue
             self._push(touched, taken_from, line, place + 1)
-        self._give_up(own)
 
     def _push(
         self, touched: list[tuple[Rank, int, int, list[Candidate]]], tenant: int, line: list[Candidate], place: int
@@ -207,59 +241,8 @@ class _Search:
             for index in (job_class.leaf, job_class.tenant)
         )
 
-    def _give_up(self, own: list[Candidate]) -> None:
-        """Nobody is left to ask. Where only nodes were missing, others of this shape need not ask the same borrowers again."""
-        ask, job_class, state = self._ask, self._ask.job_class, self._state
-        if (
-            own
-            or len(state.tree.path[job_class.tenant]) > 2
-            or not state.quota_after.allows(job_class.leaf, ask.option.amounts)
-        ):
-            return
-        if self._anywhere([]) is None:
-            self._book.hopeless.add(ask.hopeless_key)
-
-
-def may_take(state: State, ask: Claim, candidate: Candidate) -> bool:
-    """Whether the rules let this claim take this run, as things stand after those already chosen have gone."""
-    asker = ask.job_class
-    if candidate.tenant == asker.tenant:
-        if candidate.tier == Tier.BATCH:
-            return True
-        if ask.own and candidate.tier < asker.tier and _stands_above(state, asker.tenant, ask, with_ask=True):
-            return True
-        return _reclaims(state, ask, candidate)
-    return ask.own and _reclaims(state, ask, candidate)
-
-
-def _reclaims(state: State, ask: Claim, candidate: Candidate) -> bool:
-    """Reclaim of nominal: the asker's side stays inside its own quota, and everything on the victim's side is above its quota.
-
-    The sides are the branches below the lowest node of the tree that both belong to. Across tenants the victim's tenant counts,
-    not its queue: own is what stays inside the tenant's nominal.
-    """
-    tree, asker = state.tree, ask.job_class
-    theirs, ours = tree.path[candidate.leaf], tree.path[asker.leaf]
-    if candidate.leaf == asker.leaf or theirs[-1] != ours[-1]:
-        return False
-    ours = tuple(index for index in ours if index not in theirs)
-    theirs = tuple(index for index in theirs if index not in tree.path[asker.leaf])
-    if not ours or not theirs or not state.quota_after.within(asker.leaf, ours[-1], ask.option.amounts, asker.tier):
-        return False
-    if candidate.tenant != asker.tenant and len(theirs) > 1:
-        theirs = theirs[1:]
-    return all(_stands_above(state, index, ask) for index in theirs)
-
-
-def _stands_above(state: State, index: int, ask: Claim, *, with_ask: bool = False) -> bool:
-    """True where a tree node holds more than its own quota of something that the claim asks for."""
-    use, tree = state.quota_after, state.tree
-    for column, amount in ask.option.amounts:
-        if not tree.limited[column]:
-            continue
-        held = use.at(index, column)
-        if with_ask:
-            held += use.arriving(ask.job_class.leaf, index, column, amount, 0)
-        if held > tree.subtree[index][column]:
-            return True
-    return False
+    def _remember_hopeless(self) -> None:
+        """Where only nodes were missing, others of this shape need not ask the same borrowers again in this cycle."""
+        state, job_class = self._state, self._ask.job_class
+        if len(state.tree.path[job_class.tenant]) <= 2 and not self._own:
+            self._book.hopeless.add(self._ask.hopeless_key)

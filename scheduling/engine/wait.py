@@ -149,7 +149,9 @@ class ReasonBook:
                     else:
                         reason.lacks("cpu" if pick == CPU else "memory_gib", need, have)
             if reason.short:
-                reason.suggestion, reason.hint = "less-cpu", dict(reason.have)
+                reason.suggestion, reason.hint = "wait", dict(reason.short)
+                if any(reason.have.values()):
+                    reason.suggestion, reason.hint = "less-cpu", dict(reason.have)
                 if pick == CARDS:
                     self._lacks_nodes(reason, job_class, option, whole_only=True)
                     reason.suggestion, reason.hint = self._fewer_cards(job_class, option)

@@ -140,6 +140,31 @@ def test_a_gang_reclaims_whole_nodes() -> None:
     assert wait_of(plan, "gang").kept == ("n000", "n001")
 
 
+def test_a_claim_for_a_whole_node_clears_the_node_that_costs_least_where_taking_in_order_leads_nowhere() -> None:
+    """b is 8 above its nominal of 4: taking its newest two in order would leave both nodes half full and b at nominal."""
+    world = World(nodes=2).tenant("a", nominal=12).tenant("b", nominal=4)
+    world.running("prod", "a", gpu=4, tier="production", nodes=["n001"]).running(
+        "b3", "b", gpu=4, nodes=["n001"], started=60
+    )
+    world.running("b1", "b", gpu=4, nodes=["n000"], started=900).running("b2", "b", gpu=4, nodes=["n000"], started=600)
+
+    plan = world.pending("j", "a", gpu=8).plan()
+
+    assert set(evicted(plan)) == {"b1", "b2"}
+    assert wait_of(plan, "j").kept == ("n000",)
+
+
+def test_a_gang_clears_as_many_nodes_as_it_needs() -> None:
+    world = World(nodes=3).tenant("a", nominal=20).tenant("b", nominal=4)
+    for place, node in enumerate(["n000", "n000", "n001", "n001", "n002"]):
+        world.running(f"b{place}", "b", gpu=4, nodes=[node], started=900 - place)
+    world.running("prod", "a", gpu=4, tier="production", nodes=["n002"])
+
+    plan = world.pending("gang", "a", replicas=2, gpu=8).plan()
+
+    assert set(evicted(plan)) == {"b0", "b1", "b2", "b3"}
+
+
 def test_two_claims_in_one_cycle_share_what_one_victim_frees() -> None:
     """Case 76: the second claim sees the first."""
     world = World(nodes=1).tenant("a", nominal=8).tenant("b", nominal=0).running("big", "b", gpu=8, nodes=["n000"])

@@ -1,0 +1,52 @@
+"""Which nodes cost least to clear for a claim (SCH-17): where taking borrowers one by one in order leads nowhere, node by node may.
+
+A first estimate by amounts alone, so that only nodes worth it are tried for real.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from scheduling.engine.asks import PodAsk
+from scheduling.engine.candidates import Candidate
+from scheduling.engine.state import State
+
+NodePlan = tuple[int, list[Candidate]]
+"""A node and who would leave it, in order."""
+
+
+def cheapest_nodes(
+    state: State, ask: PodAsk, candidates: Sequence[Candidate], excess: Mapping[int, int]
+) -> list[NodePlan]:
+    """Nodes where the candidates (in taking order) could make room for one more pod, the least to lose first.
+
+    `excess` is how much each tenant may be taken from, in the ask's own unit (milli-cards, or millicores of CPU-only asks);
+    a tenant that is not in it may be taken from freely.
+    """
+    on_node: dict[int, list[tuple[Candidate, int]]] = {}
+    for candidate in candidates:
+        for node, held in state.runs.footprint(candidate.run):
+            on_node.setdefault(node, []).append((candidate, held[0] if ask.cards_m else held[1]))
+    need = ask.cards_m or ask.cpu_m
+    free = state.after.cards if ask.cards_m else state.after.cpu
+    plans = []
+    for node, leavers in on_node.items():
+        if state.table.open[node] and ask.flavor in (-1, state.table.flavor[node]):
+            chosen = _enough(need - max(0, free[node]) % need if need else 0, leavers, excess)
+            if chosen:
+                lost = sum(state.runs.total_cards_m(candidate.run) for candidate in chosen)
+                plans.append((lost, len(chosen), state.table.rank[node], node, chosen))
+    return [(node, chosen) for _, _, _, node, chosen in sorted(plans, key=lambda plan: plan[:3])]
+
+
+def _enough(short: int, leavers: Sequence[tuple[Candidate, int]], excess: Mapping[int, int]) -> list[Candidate]:
+    """The first leavers that free what is short, no tenant beyond its excess; empty where all of them do not."""
+    chosen: list[Candidate] = []
+    taken: dict[int, int] = {}
+    for candidate, amount in leavers:
+        already = taken.get(candidate.tenant, 0)
+        if candidate.tenant not in excess or already < excess[candidate.tenant]:
+            chosen.append(candidate)
+            taken[candidate.tenant] = already + amount
+            short -= amount
+            if short <= 0:
+                return chosen
+    return []

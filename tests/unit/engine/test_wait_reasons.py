@@ -1,0 +1,183 @@
+"""SCH-21: why a job waits: one code, need, have and short, who holds it, what would help."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.unit.engine.builders import Role, World, codes, wait_of
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    world: World
+    want_code: str
+    want_need: dict[str, int]
+    want_have: dict[str, int]
+    want_short: dict[str, int]
+    want_suggestion: str = ""
+    want_hint: dict[str, int] = field(default_factory=dict)
+
+
+def base(nodes: int = 2, **fields: Any) -> World:
+    return World(nodes=nodes, cpu=64, memory=512, **fields).tenant("a", nominal=64).tenant("b", nominal=64)
+
+
+def gpus(amount: int) -> dict[str, int]:
+    return {"gpu": amount * 1000, "gpu:a100": amount * 1000}
+
+
+CASES = [
+    Case(
+        "borrowing limit", World(nodes=2).tenant("a", nominal=4, borrowing=2).tenant("b", nominal=8).running("r", "a", gpu=4, nodes=["n000"])
+        .pending("j", "a", gpu=4), "quota-borrow-limit", gpus(4), gpus(2), gpus(2), "ask-quota", {"gpu:a100": 2000},
+    ),
+    Case(
+        "nothing left to lend", World(nodes=2).tenant("a", nominal=4).tenant("b", nominal=8).running("r", "b", gpu=8, nodes=["n000"])
+        .pending("j", "a", gpu=6), "quota-borrow-limit", gpus(6), gpus(4), gpus(2), "ask-quota", {"gpu:a100": 2000},
+    ),
+    Case(
+        "too few cards", base(1).running("r", "b", gpu=6, nodes=["n000"]).pending("j", "a", gpu=4),
+        "cards-busy", {**gpus(4)}, {**gpus(2)}, {**gpus(2)}, "fewer-cards", {"gpu": 2000},
+    ),
+    Case(
+        "another flavor is free", base(1).flavor("h800").node("m", flavor="h800").running("r", "b", gpu=8, flavors=["a100"], nodes=["n000"])
+        .pending("j", "a", gpu=4, flavors=["a100"]), "cards-busy", gpus(4), gpus(0), gpus(4), "other-flavor", {"gpu:h800": 8000},
+    ),
+    Case(
+        "too little CPU", base(1).running("r", "b", gpu=1, cpu=60, nodes=["n000"]).pending("j", "a", gpu=1, cpu=8),
+        "cpu-busy", {"cpu": 8000}, {"cpu": 4000}, {"cpu": 4000}, "less-cpu", {"cpu": 4000},
+    ),
+    Case(
+        "too little memory", base(1).running("r", "b", gpu=1, memory=500, nodes=["n000"]).pending("j", "a", gpu=1, memory=20),
+        "memory-busy", {"memory_gib": 20 * 1024}, {"memory_gib": 12 * 1024}, {"memory_gib": 8 * 1024}, "less-cpu", {"memory_gib": 12 * 1024},
+    ),
+    Case(
+        "not on single nodes", base(2).running("r", "b", gpu=4, nodes=["n000", "n001"], replicas=2).pending("j", "a", gpu=6),
+        "fragmented", {"gpu": 6000, "nodes": 1}, {"gpu": 8000, "nodes": 0}, {"nodes": 1}, "smaller-pods", {"gpu": 4000},
+    ),
+    Case(
+        "no domain", base(4, per_rack=2).running("r", "b", gpu=8, nodes=["n000", "n002"], replicas=2)
+        .pending("j", "a", gpu=8, replicas=2, topology=("required", "rack")),
+        "topology", {"gpu": 16_000}, {"gpu": 8000}, {"gpu": 8000}, "relax-topology", {"gpu": 16_000},
+    ),
+    Case(
+        "larger than any node", base(1).pending("j", "a", gpu=2, cpu=100), "impossible", {"cpu": 100_000}, {"cpu": 64_000}, {"cpu": 36_000},
+        "resubmit", {"cpu": 64_000},
+    ),
+    Case(
+        "more than the tenant can ever have", World(nodes=9).tenant("a", nominal=8).pending("j", "a", gpu=1, replicas=9, tier="production"),
+        "impossible", gpus(9), gpus(8), gpus(1), "resubmit", {"gpu:a100": 8000},
+    ),
+    Case(
+        "no domain is large enough", base(2).pending("j", "a", gpu=8, replicas=2, topology=("required", "host")),
+        "impossible", {"gpu": 16_000}, {"gpu": 8000}, {"gpu": 8000}, "resubmit", {"gpu": 8000},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_reason(case: Case) -> None:
+    wait = wait_of(case.world.plan(), "j")
+
+    assert wait.code == case.want_code
+    assert (dict(wait.need), dict(wait.have), dict(wait.short)) == (case.want_need, case.want_have, case.want_short)
+    assert (wait.suggestion, dict(wait.hint)) == (case.want_suggestion, case.want_hint)
+
+
+HELD: dict[str, Any] = {"hold": "suspended"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "want"),
+    [
+        (HELD, "suspended"),
+        ({**HELD, "eligible_in": 60, "backoff_in": 60}, "suspended"),
+        ({"eligible_in": 60, "backoff_in": 60}, "not-before"),
+        ({"hold": "dependency", "backoff_in": 60}, "dependency"),
+        ({"backoff_in": 60}, "backoff"),
+        ({"hold": "planner-fault", "gpu": 99}, "planner-fault"),
+    ],
+)
+def test_the_first_code_of_the_contracts_order_wins(fields: dict[str, Any], want: str) -> None:
+    wait = wait_of(base().pending("j", "a", **{"gpu": 1, **fields}).plan(), "j")
+
+    assert wait.code == want
+    assert wait.need["gpu"] >= 1000
+    assert wait.position is None
+
+
+def test_not_before_and_backoff_say_until_when() -> None:
+    world = base().pending("j", "a", gpu=1, eligible_in=60).pending("k", "a", gpu=1, backoff_in=30)
+
+    assert (wait_of(world.plan(), "j").reserved_start_ms, wait_of(world.plan(), "k").reserved_start_ms) == (
+        1_000_060_000,
+        1_000_030_000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pool", "want"),
+    [
+        ({"maintenance": ((0, 10**12),)}, "maintenance"),
+        ({"draining": True}, "maintenance"),
+        ({"reachable": False}, "cluster-unreachable"),
+    ],
+)
+def test_nothing_starts_in_a_pool_that_is_closed(pool: dict[str, Any], want: str) -> None:
+    assert codes(base().pool("main", **pool).pending("j", "a", gpu=1).plan()) == {"j": want}
+
+
+def test_a_maintenance_window_that_is_over_bars_nothing() -> None:
+    assert not base().pool("main", maintenance=((0, 1000),)).pending("j", "a", gpu=1).plan().waits
+
+
+def test_holders_of_quota_are_queues_by_what_they_use() -> None:
+    world = World(nodes=2).tenant("a", nominal=2).tenant("b", nominal=4).tenant("c", nominal=8)
+    world.running("r1", "b", gpu=4, nodes=["n000"]).running("r2", "c", gpu=8, nodes=["n001"])
+
+    holders = wait_of(world.pending("j", "a", gpu=6).plan(), "j").holders
+
+    assert [(holder.tenant, holder.queue, holder.amounts["gpu"]) for holder in holders] == [
+        ("c", "main", 8000),
+        ("b", "main", 4000),
+    ]
+
+
+def test_holders_of_cards_are_the_jobs_on_the_nearest_nodes_and_until_when() -> None:
+    world = (
+        base(2)
+        .running("r1", "b", gpu=6, nodes=["n000"], started=100, limit=400)
+        .running("r2", "b", gpu=7, nodes=["n001"])
+    )
+
+    (holder,) = wait_of(world.pending("j", "a", gpu=8).plan(), "j").holders
+
+    assert (holder.job, holder.amounts, holder.until_ms) == ("r1", {"gpu": 6000}, 1_000_300_000)
+
+
+def test_a_queues_largest_part_of_its_pool_is_a_limit() -> None:
+    world = World(nodes=2).tenant("a").queue("a/main", nominal=16, fields={"max_pool_share_ppm": 500_000})
+
+    wait = wait_of(world.running("r", "a", gpu=6, nodes=["n000"]).pending("j", "a", gpu=4).plan(), "j")
+
+    assert (wait.code, wait.detail, wait.short) == ("quota-borrow-limit", "max-pool-share", {"gpu": 2000})
+
+
+def test_a_production_job_blocked_by_cards_does_not_blame_quota_that_a_lower_tier_took_after_it() -> None:
+    world = World(nodes=2).tenant("a", cohort=None, nominal=16)
+    world.running("d1", "a", gpu=4, nodes=["n000"]).running("d2", "a", gpu=4, nodes=["n001"])
+
+    plan = world.pending("prod", "a", gpu=8, tier="production").pending("dev", "a", gpu=4).plan()
+
+    assert wait_of(plan, "prod").code == "cards-busy"
+
+
+def test_asks_that_need_a_later_rule_are_impossible_by_name() -> None:
+    """SCH-10, SCH-13 come later; submit refuses them."""
+    world = base().pending("share", "a", gpu=0.5).pending("elastic", "a", roles=[Role(replicas=4, minimum=2, gpu=1)])
+
+    plan = world.plan()
+
+    assert {wait.job: wait.detail for wait in plan.waits} == {"share": "unsupported", "elastic": "unsupported"}
