@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import asdict
 from typing import Any
 
 import redis
@@ -12,6 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+
+from scheduling.selectors.loop_health import loop_health
 
 PROBE_S = 0.5
 _OK = "ok"
@@ -32,7 +35,7 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
     """200 while pages and API can work, which takes the database alone; what else is down is told in the body."""
-    found = _look({"database": _database, "broker": _broker})
+    found = _look({"database": _database, "broker": _broker, "loop": _loop})
     ready = found["database"] == _OK
     return JsonResponse({"ready": ready, **found}, status=200 if ready else 503)
 
@@ -59,6 +62,14 @@ def _database() -> str:
     finally:
         connection.close()
     return _OK
+
+
+def _loop() -> dict[str, Any]:
+    """The leader and how long ago a cycle finished and each cluster answered."""
+    try:
+        return asdict(loop_health())
+    finally:
+        connection.close()
 
 
 def _broker() -> str:
