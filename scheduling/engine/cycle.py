@@ -50,7 +50,7 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
     promises = Promises(state, rules, classes)
     started = promises.honour(line.eligible)
 
-    aged = AgedBatch(state.table, policy, len(snapshot.pools))
+    aged = AgedBatch(state.table, policy)
     contest = Contest(state, rules, classes, aged, [job for job in line.eligible if job not in started])
     candidates = CandidateBook(state)
     decider = Decider(state, rules, contest, Capacity(snapshot, state.table, state.tree, rules), aged, candidates)
@@ -58,9 +58,9 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
 
     cards, lenders = CardBook(snapshot), Lenders(state)
     resizes = join_later(state, rules, classes, cards)
-    end_strict_loans(state)
     splitter = Splitter(state, lenders)
     splitter.run()
+    end_strict_loans(state, splitter.now_own)
     reserves = promises.reserves()
     backfills, replaced = print_backfill(
         state, [(head.job, head.placed, head.amounts, head.at_ms) for head in state.heads]

@@ -11,7 +11,7 @@ from scheduling.engine.quota import Amount
 from scheduling.engine.snapshot import Shape
 from scheduling.engine.state import Started, State
 from scheduling.engine.tiers import Standing, TierRules, borrowed_part
-from scheduling.engine.units import NEVER
+from scheduling.engine.units import NEVER, ONE_PPM
 from scheduling.engine.vocabulary import Tier
 
 
@@ -95,10 +95,9 @@ def pool_share_room(state: State, job_class: JobClass) -> int | None:
     share = state.snapshot.queues[job_class.queue].max_pool_share_ppm
     if share is None:
         return None
-    table = state.table
-    cards = sum(cards_m for node, cards_m in enumerate(table.cards_m) if table.pool[node] == job_class.pool)
+    cards = state.table.pool_cards_m[job_class.pool]
     held = sum(state.quota_after.row(job_class.leaf)[: len(state.snapshot.flavors)])
-    return cards * share // 1_000_000 - held
+    return cards * share // ONE_PPM - held
 
 
 def commit_start(state: State, rules: TierRules, job: int, job_class: JobClass, fit: Fit, ends_ms: int) -> Started:

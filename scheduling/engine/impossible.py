@@ -10,7 +10,7 @@ from scheduling.engine.placement import place_gang
 from scheduling.engine.quota import QuotaTree
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.tiers import TierRules
-from scheduling.engine.vocabulary import Tier
+from scheduling.engine.vocabulary import Tier, TopologyMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,8 @@ class Capacity:
         return self._fits[key]
 
     def _try(self, job_class: JobClass, option: Option) -> Impossible | None:
+        if self._plainly_fits(job_class, option):
+            return None
         book = self._empty()
         if place_gang(book, option.gang, job_class.shape, pool=job_class.pool) is not None:
             return None
@@ -66,6 +68,20 @@ class Capacity:
                 each = max(room)
                 return Impossible("cards", (("nodes", -(-ask.count // each), sum(room) // each),))
         return Impossible("topology", (("gpu", option.cards_m, self._best_domain(job_class, option)),))
+
+    def _plainly_fits(self, job_class: JobClass, option: Option) -> bool:
+        """The common case, without drawing up the empty cluster: one role, no domain required, enough nodes for its pods."""
+        if len(option.gang) > 1 or job_class.shape.topology == TopologyMode.REQUIRED:
+            return False
+        ask, table, left = option.gang[0], self._table, option.gang[0].count
+        if not ask.cards_m or any(table.headroom):
+            return False
+        for node, flavor in enumerate(table.flavor):
+            if flavor == ask.flavor:
+                left -= table.pods_when_empty(node, ask)
+                if left <= 0:
+                    return True
+        return False
 
     def _larger_than_any_node(
         self, book: NodeBook, nodes: Sequence[int], ask: PodAsk

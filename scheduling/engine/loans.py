@@ -80,16 +80,16 @@ def renew_loans(state: State, ended: Set[Id]) -> tuple[LoanChange, ...]:
     return tuple(changes)
 
 
-def end_strict_loans(state: State) -> None:
-    """Runs of queues with strict expiry leave when their loan ends, whether or not anyone waits."""
-    running = state.snapshot.running
-    for run in range(len(running)):
-        if (
-            int(running.loan_expires_ms[run]) <= state.now_ms
-            and state.leaving_ms[run] >= NEVER
-            and _is_strict(state, run)
-        ):
-            grace = grace_ms(state.policy, int(running.tier[run]))
+def end_strict_loans(state: State, now_own: Set[int]) -> None:
+    """Runs of queues with strict expiry leave when their loan ends, whether or not anyone waits; not those that are own by now."""
+    runs = state.runs
+    expires = state.snapshot.running.loan_expires_ms.tolist()
+    for run, expires_ms in enumerate(expires):
+        if expires_ms > state.now_ms or state.leaving_ms[run] < NEVER or run in now_own or not _is_strict(state, run):
+            continue
+        tenant, flavors = state.tree.tenant[runs.leaf[run]], {runs.flavor[row] for row in runs.rows(run)}
+        if any(flavor >= 0 and state.quota.borrows(tenant, flavor) for flavor in flavors):
+            grace = grace_ms(state.policy, runs.tier[run])
             state.evict(Victim(run, None, PreemptReason.LOAN_EXPIRED), state.now_ms + grace)
 
 

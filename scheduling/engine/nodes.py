@@ -46,6 +46,9 @@ class NodeTable:
         for place, index in enumerate(self.by_rank):
             self.rank[index] = place
         self.cards_m = self._healthy_cards(snapshot)
+        self.pool_cards_m = [0] * len(snapshot.pools)
+        for pool, cards_m in zip(self.pool, self.cards_m, strict=True):
+            self.pool_cards_m[pool] += cards_m
         self.cpu_m = nodes.cpu_m.tolist()
         self.memory_mib = nodes.memory_mib.tolist()
         self.max_pods = [limit if limit >= 0 else NO_POD_LIMIT for limit in nodes.max_pods.tolist()]

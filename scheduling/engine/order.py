@@ -65,9 +65,10 @@ class Contest:
         """lines[leaf][tier], leaves in index order."""
         pending, state = self._state.snapshot.pending, self._state
         jobs: I64 = np.asarray(eligible, dtype=np.int64)
-        order = np.lexsort((
-            jobs, pending.submit_ms[jobs], np.where(starved[jobs], 0, -pending.priority[jobs]), ~starved[jobs],
-        ))  # fmt: skip
+        by_submit = self._state.policy.order == "submit"
+        late = np.zeros(len(jobs), dtype=np.bool_) if by_submit else ~starved[jobs]
+        rank = np.zeros(len(jobs), dtype=np.int64) if by_submit else np.where(late, -pending.priority[jobs], 0)
+        order = np.lexsort((jobs, pending.submit_ms[jobs], rank, late))
         lines: dict[int, dict[int, Line]] = {queue.node: {} for queue in state.snapshot.queues}
         for job in jobs[order].tolist():
             leaf = state.snapshot.queues[self._queue[job]].node

@@ -63,7 +63,8 @@ class Flavor:
 class Nodes:
     """Columns over nodes, sorted by id. `domain[level, node]` indexes `domains[level]`, -1 where the label is missing.
 
-    `levels` go from the widest (zone) to the narrowest (rack). `measured_ppm` is -1 where samples are missing.
+    `levels` go from the widest (zone) to the narrowest (rack). `measured_ppm` is -1 where samples are missing, `max_pods` -1 where
+    nothing limits them.
     """
 
     ids: tuple[Id, ...]

@@ -24,6 +24,8 @@ class Splitter:
         self._state, self._lenders = state, lenders
         self.recharges: list[Recharge] = []
         self.loans: list[LoanChange] = []
+        self.now_own: set[int] = set()
+        """Runs that borrow nothing any more."""
 
     def run(self) -> None:
         """Fill `recharges` and the loan changes that go with them; runs of unknown split (files) are left alone."""
@@ -99,6 +101,8 @@ class Splitter:
         loans = tuple(
             self._reopen(run, flavor, changed) for flavor in sorted({int(pods.flavor[row]) for row in changed})
         )
+        if not any(borrowed_m for _, _, borrowed_m in split):
+            self.now_own.add(run)
         opened = tuple(loan for loan in loans if loan is not None)
         self.recharges.append(Recharge(running.ids[run], running.runs[run], split, opened))
 

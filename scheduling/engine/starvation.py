@@ -34,11 +34,8 @@ def find_starved(pending: Pending, policy: Policy, now_ms: int) -> Flags:
 class AgedBatch:
     """What aged batch heads may take of each pool ahead of development that would borrow (`aged_batch_pool_ppm`)."""
 
-    def __init__(self, table: NodeTable, policy: Policy, pools: int) -> None:
-        self._left = [0] * pools
-        for node, cards_m in enumerate(table.cards_m):
-            self._left[table.pool[node]] += cards_m
-        self._left = [cards_m * policy.aged_batch_pool_ppm // ONE_PPM for cards_m in self._left]
+    def __init__(self, table: NodeTable, policy: Policy) -> None:
+        self._left = [cards_m * policy.aged_batch_pool_ppm // ONE_PPM for cards_m in table.pool_cards_m]
 
     def goes_ahead(self, job_class: JobClass) -> bool:
         """True for a batch job that the pool's bound still covers."""
