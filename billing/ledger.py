@@ -14,7 +14,7 @@ from django.db import connection
 
 from billing.metering import Span, epoch_second
 from billing.models import Adjustment, BillingPeriod, LedgerEntry, Statement, StatementCounter, StatementLine
-from billing.selectors.held import NODE, SEGMENT, Held
+from billing.selectors.held import LEASE, NODE, Held
 from tenants.models import User
 
 _LOCK = 0x62_69_6C_6C  # "bill": keeps these locks apart from other users of advisory locks
@@ -24,7 +24,7 @@ _NUMBER_WIDTH = 6
 _COLUMNS = (
     *("key", "tenant_id", "period_id", "held_as", "starts_at", "ends_at", "seconds", "day"),
     *("cards_u7000", "cpu_m", "memory_mib", "borrowed", "flavor_id"),
-    *("job_id", "run_id", "segment_id", "node_interval_id", "user_id", "queue_id", "project_id"),
+    *("job_id", "run_id", "lease_id", "segment_id", "node_interval_id", "user_id", "queue_id", "project_id"),
     *("tier", "kind", "labels", "refers_to_id", "recorded_at"),
 )
 
@@ -71,7 +71,8 @@ def post(tenant_id: int, facts: Iterable[Fact], *, at: datetime) -> int:
             fact.held.flavor_id,
             fact.held.job_id,
             fact.held.run_id,
-            fact.held.source_id if fact.held.source == SEGMENT else None,
+            fact.held.source_id if fact.held.source == LEASE else None,
+            fact.held.segment_id,
             fact.held.source_id if fact.held.source == NODE else None,
             fact.held.user_id,
             fact.held.queue_id,
@@ -105,6 +106,7 @@ def take_back(entries: Sequence[tuple[LedgerEntry, BillingPeriod]], *, at: datet
             entry.flavor_id,
             entry.job_id,
             entry.run_id,
+            entry.lease_id,
             entry.segment_id,
             entry.node_interval_id,
             entry.user_id,

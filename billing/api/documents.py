@@ -133,12 +133,12 @@ class SourceSerializer(serializers.Serializer[Any]):
     cards = serializers.SerializerMethodField()
     held_as = serializers.ChoiceField(choices=LedgerEntry.HeldAs.choices)
     run = serializers.IntegerField(source="run.number", default=None, allow_null=True)
-    lease = serializers.IntegerField(source="segment.lease_id", default=None, allow_null=True)
+    lease = serializers.IntegerField(source="lease_id", allow_null=True)
     segment = serializers.IntegerField(source="segment_id", allow_null=True)
-    pod = serializers.CharField(source="segment.lease.pod.name", default=None, allow_null=True)
-    pod_uid = serializers.CharField(source="segment.lease.pod.uid", default=None, allow_null=True)
+    pod = serializers.CharField(source="lease.pod.name", default=None, allow_null=True)
+    pod_uid = serializers.CharField(source="lease.pod.uid", default=None, allow_null=True)
     node = serializers.SerializerMethodField()
-    card = serializers.IntegerField(source="segment.card.index", default=None, allow_null=True)
+    card = serializers.IntegerField(source="lease.card.index", default=None, allow_null=True)
     refers_to = serializers.IntegerField(source="refers_to_id", allow_null=True)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
@@ -149,7 +149,7 @@ class SourceSerializer(serializers.Serializer[Any]):
         return number(round(Decimal(row.cards_u7000) / UNITS_PER_CARD, _DIGITS))
 
     def get_node(self, row: LedgerEntry) -> str:
-        if row.segment is not None:
-            node = row.segment.lease.node
+        if row.lease is not None:
+            node = row.lease.node
             return f"{node.cluster.name}/{node.name}"
         return row.node_interval.node.name if row.node_interval else ""

@@ -31,7 +31,8 @@ class LedgerEntry(models.Model):
 
     Quantities are rates (1/7000 card, millicores, MiB); times `seconds` they are what a price is applied to. They are
     negative only in an entry that takes an earlier one back (`refers_to`). Prices are not here: statements freeze them.
-    `period` is the period whose bill carries the fact; a fact of a closed period is carried by a later one (B19).
+    `period` is the period whose bill carries the fact; a fact of a closed period is carried by a later one (B19). What a
+    close posts of a lease that goes on has no `segment` yet: the loop writes segments when a hold ends.
     """
 
     class HeldAs(models.TextChoices):
@@ -56,6 +57,7 @@ class LedgerEntry(models.Model):
     flavor = models.ForeignKey(Flavor, null=True, on_delete=models.PROTECT, db_index=False, related_name="+")
     job = models.ForeignKey("scheduling.Job", null=True, on_delete=models.PROTECT, db_index=False, related_name="+")
     run = models.ForeignKey("scheduling.Run", null=True, on_delete=models.PROTECT, db_index=False, related_name="+")
+    lease = models.ForeignKey("scheduling.Lease", null=True, on_delete=models.PROTECT, related_name="+")
     segment = models.ForeignKey("scheduling.LeaseSegment", null=True, on_delete=models.PROTECT, related_name="+")
     node_interval = models.ForeignKey("scheduling.NodeInterval", null=True, on_delete=models.PROTECT, related_name="+")
     user = models.ForeignKey(User, null=True, on_delete=models.PROTECT, db_index=False, related_name="+")
@@ -88,8 +90,8 @@ class LedgerEntry(models.Model):
                 name="ledger_only_takes_back_what_it_names",
             ),
             models.CheckConstraint(
-                condition=Q(segment__isnull=False, node_interval__isnull=True, job__isnull=False)
-                | Q(segment__isnull=True, node_interval__isnull=False, job__isnull=True),
+                condition=Q(lease__isnull=False, node_interval__isnull=True, job__isnull=False)
+                | Q(lease__isnull=True, segment__isnull=True, node_interval__isnull=False, job__isnull=True),
                 name="ledger_entry_has_one_source",
             ),
         ]

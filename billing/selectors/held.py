@@ -1,32 +1,45 @@
-"""What was held, ready for metering: lease segments with everything a ledger entry copies, and whole nodes set aside."""
+"""What was held, ready for metering: segments of leases, what leases hold now, and whole nodes set aside.
 
-from collections.abc import Iterable, Iterator, Sequence
+The loop writes segments when a hold ends. Until then the open lease says what is held: from its pod's start (or its last
+segment's end) on, charged up to a notice and not after it, as the segments will say.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models.functions import Upper
 
 from berth.common.units import UNITS_PER_CARD
+from billing.metering import Span, span
 from billing.models import LedgerEntry
-from scheduling.models import Job, LeaseSegment, NodeInterval
+from scheduling.models import Job, Lease, LeaseSegment, NodeInterval
+from scheduling.states import EndReason, RunState
 from tenants.models import Pool
 
-SEGMENT: Final = "segment"
+LEASE: Final = "lease"
 NODE: Final = "node"
 _BATCH = 5_000
 _SHARED = Pool.Sharing.SHARED.value
+_BILLABLE = LedgerEntry.HeldAs.BILLABLE.value
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One stretch of holding with one meaning. `end` is None while it goes on. Quantities are rates (`LedgerEntry`)."""
+    """One stretch of holding with one meaning, of a lease or of a node interval. Quantities are rates (`LedgerEntry`).
+
+    `going_on`: it is held now and not in a segment yet; `end` is then where it stops at the latest, None if nowhere.
+    """
 
     source: str
     source_id: int
     held_as: str
     start: datetime
     end: datetime | None
+    going_on: bool = False
+    segment_id: int | None = None
     cards_u7000: int = 0
     cpu_m: int = 0
     memory_mib: int = 0
@@ -41,62 +54,106 @@ class Held:
     kind: str = ""
     labels: dict[str, Any] | None = None
 
+    def until(self, instant: datetime | None) -> Span | None:
+        """The whole seconds of it, and of what goes on those before `instant` (None: none of them)."""
+        end = self.end
+        if self.going_on:
+            if instant is None:
+                return None
+            end = instant if end is None else min(end, instant)
+        return span(self.start, end) if end is not None and end > self.start else None
 
-_FIELDS = (
-    "id",
-    "kind",
-    "during",
-    "quantity",
-    "borrowed",
-    "lease__cpu_m",
-    "lease__memory_mib",
-    "lease__flavor_id",
-    "lease__flavor__pool__sharing",
-    "lease__node__pool__sharing",
-    "lease__run_id",
-    "lease__run__job_id",
-    "lease__run__job__user_id",
-    "lease__run__job__queue_id",
-    "lease__run__job__project_id",
-    "lease__run__job__tier",
-    "lease__run__job__kind",
-    "lease__run__job__labels",
+
+# Of a lease, from the lease itself and from its segments.
+_LEASE_FIELDS = (
+    "cpu_m",
+    "memory_mib",
+    "flavor_id",
+    "flavor__pool__sharing",
+    "node__pool__sharing",
+    "run_id",
+    "run__job_id",
+    "run__job__user_id",
+    "run__job__queue_id",
+    "run__job__project_id",
+    "run__job__tier",
+    "run__job__kind",
+    "run__job__labels",
 )
 
 
-def segments_of(job_ids: Sequence[int], *, still_open: bool | None = None) -> Iterator[Held]:
-    """Segments of the jobs, by id; only open ones, only ended ones, or (None) both."""
-    found = LeaseSegment.objects.filter(lease__run__job_id__in=list(job_ids)).order_by("id")
-    if still_open is not None:
-        found = found.filter(during__upper_inf=still_open)
-    for row in found.values_list(*_FIELDS).iterator(_BATCH):
-        yield _from_segment(row)
+def segments_of(job_ids: Sequence[int]) -> Iterator[Held]:
+    """All segments of the jobs that have ended, by id."""
+    found = LeaseSegment.objects.filter(lease__run__job_id__in=list(job_ids), during__upper_inf=False).order_by("id")
+    fields = ("id", "lease_id", "kind", "during", "quantity", "borrowed", *(f"lease__{name}" for name in _LEASE_FIELDS))
+    for segment_id, lease_id, kind, during, quantity, borrowed, *lease in found.values_list(*fields).iterator(_BATCH):
+        yield replace(
+            _of_lease(lease_id, kind, quantity, borrowed, lease),
+            start=during.lower.astimezone(UTC),
+            end=during.upper.astimezone(UTC),
+            segment_id=segment_id,
+        )
 
 
-def open_segments_of(tenant_id: int) -> list[Held]:
-    """Segments of the tenant that go on now."""
-    found = LeaseSegment.objects.filter(
-        lease__closed_at__isnull=True, lease__run__job__tenant_id=tenant_id, during__upper_inf=True
-    )
-    return [_from_segment(row) for row in found.order_by("id").values_list(*_FIELDS)]
+def going_on_of(*, tenant_id: int | None = None, job_ids: Sequence[int] | None = None) -> list[Held]:
+    """What open leases of the tenant, or of the jobs, hold now: nothing before their pod has started or after its run ended."""
+    found = Lease.objects.filter(closed_at__isnull=True, pod__started_at__isnull=False, pod__finished_at__isnull=True)
+    found = found.exclude(run__state=RunState.ENDED.value)
+    if tenant_id is not None:
+        found = found.filter(run__job__tenant_id=tenant_id)
+    if job_ids is not None:
+        found = found.filter(run__job_id__in=list(job_ids))
+    notices = ("run__preemption__notice_at", "run__stop_reason", "run__stopping_at")
+    rows = found.annotate(cut_until=Max(Upper("segments__during"))).order_by("id")
+    fields = ("id", "pod__started_at", "cut_until", *notices, "quantity", "borrowed", *_LEASE_FIELDS)
+    held: list[Held] = []
+    for (
+        lease_id,
+        started_at,
+        cut_until,
+        notice_at,
+        stop_reason,
+        stopping_at,
+        quantity,
+        borrowed,
+        *lease,
+    ) in rows.values_list(*fields):
+        start = (max(started_at, cut_until) if cut_until else started_at).astimezone(UTC)
+        failed = stop_reason == EndReason.CARD_FAILED
+        turn = stopping_at if failed else notice_at
+        after = LedgerEntry.HeldAs.FAULT.value if failed else LedgerEntry.HeldAs.GRACE.value
+        of_lease = _of_lease(lease_id, _BILLABLE, quantity, borrowed, lease)
+        held += _with_turn(replace(of_lease, start=start, going_on=True), turn, after)
+    return held
+
+
+def _with_turn(held: Held, turn: datetime | None, after: str) -> Iterator[Held]:
+    """Charged up to the notice, and something else after it."""
+    if turn is None:
+        yield held
+        return
+    turn = turn.astimezone(UTC)
+    if held.start < turn:
+        yield replace(held, end=turn)
+    yield replace(held, start=max(held.start, turn), held_as=after)
 
 
 def not_posted(held: Sequence[Held]) -> list[Held]:
     """What goes on, without what a close has posted of it already: each starts where its ledger entries end."""
-    segments = [each.source_id for each in held if each.source == SEGMENT]
-    nodes = [each.source_id for each in held if each.source == NODE]
-    posted = _posted_until("segment_id", segments) | _posted_until("node_interval_id", nodes)
-    return [
-        replace(each, start=max(each.start, posted.get((each.source_id, each.held_as), each.start))) for each in held
-    ]
+    posted = _posted_until("lease_id", [each.source_id for each in held if each.source == LEASE])
+    nodes = _posted_until("node_interval_id", [each.source_id for each in held if each.source == NODE])
+    known = {(LEASE, key): until for key, until in posted.items()} | {
+        (NODE, key): until for key, until in nodes.items()
+    }
+    return [replace(each, start=max(each.start, known.get((each.source, each.source_id), each.start))) for each in held]
 
 
-def _posted_until(source: str, ids: Sequence[int]) -> dict[tuple[int, str], datetime]:
+def _posted_until(source: str, ids: Sequence[int]) -> dict[int, datetime]:
     if not ids:
         return {}
     standing = LedgerEntry.objects.filter(**{f"{source}__in": ids}, refers_to__isnull=True, taken_back_by__isnull=True)
-    found = standing.order_by().values_list(source, "held_as").annotate(until=Max("ends_at"))
-    return {(source_id, held_as): until.astimezone(UTC) for source_id, held_as, until in found}
+    found = standing.order_by().values_list(source).annotate(until=Max("ends_at"))
+    return {source_id: until.astimezone(UTC) for source_id, until in found}
 
 
 def unsettled_jobs(tenant_id: int | None = None) -> QuerySet[Job]:
@@ -139,34 +196,23 @@ def _from_node(interval_id: int, during: Any, held_as: str, flavor_id: int, card
         held_as=held_as,
         start=during.lower.astimezone(UTC),
         end=during.upper.astimezone(UTC) if during.upper else None,
+        going_on=during.upper is None,
         cards_u7000=cards * UNITS_PER_CARD,
         flavor_id=flavor_id,
     )
 
 
-def _from_segment(row: Iterable[Any]) -> Held:
-    (
-        segment_id,
-        kind,
-        during,
-        quantity,
-        borrowed,
-        cpu_m,
-        memory_mib,
-        flavor_id,
-        flavor_sharing,
-        node_sharing,
-        *rest,
-    ) = row
-    run_id, job_id, user_id, queue_id, project_id, tier, job_kind, labels = rest
+def _of_lease(lease_id: int, kind: str, quantity: int, borrowed: bool, lease: Sequence[Any]) -> Held:
+    """What a ledger entry copies of a lease, its run and its job; the caller says from when to when."""
+    cpu_m, memory_mib, flavor_id, flavor_sharing, node_sharing, run_id, job_id, user_id, queue_id, *rest = lease
+    project_id, tier, job_kind, labels = rest
     set_aside = (flavor_sharing or node_sharing) != _SHARED
-    billable = kind == LeaseSegment.Kind.BILLABLE
     return Held(
-        source=SEGMENT,
-        source_id=segment_id,
-        held_as=LedgerEntry.HeldAs.SET_ASIDE.value if billable and set_aside else kind,
-        start=during.lower.astimezone(UTC),
-        end=during.upper.astimezone(UTC) if during.upper else None,
+        source=LEASE,
+        source_id=lease_id,
+        held_as=LedgerEntry.HeldAs.SET_ASIDE.value if kind == _BILLABLE and set_aside else kind,
+        start=datetime.min.replace(tzinfo=UTC),
+        end=None,
         cards_u7000=quantity,
         cpu_m=cpu_m,
         memory_mib=memory_mib,

@@ -10,9 +10,9 @@ from django.db.models import F, Func, QuerySet, Sum, Value
 from django.db.models.fields import BigIntegerField
 from django.db.models.functions import Greatest, Least
 
-from billing.metering import cut, local_day, midnights, span, within
+from billing.metering import cut, local_day, midnights, within
 from billing.models import LedgerEntry
-from billing.selectors.held import Held, not_posted, open_segments_of
+from billing.selectors.held import Held, going_on_of, not_posted
 from scheduling.models import Run, UtilisationHour
 from tenants.models import Flavor, Queue, Tenant, User
 
@@ -95,7 +95,7 @@ def _posted(
     names = [_FIELDS[name] for name in group_by]
     return (
         LedgerEntry.objects.filter(
-            tenant_id__in=tenant_ids, segment__isnull=False, ends_at__gt=since, starts_at__lt=until
+            tenant_id__in=tenant_ids, lease__isnull=False, ends_at__gt=since, starts_at__lt=until
         )
         .order_by()
         .values_list(*names, "held_as", "borrowed")
@@ -107,10 +107,10 @@ def _going_on(
     tenant: Tenant, since: datetime, until: datetime, group_by: Sequence[str]
 ) -> Iterator[tuple[Key, Held, int]]:
     zone = ZoneInfo(tenant.billing_timezone)
-    held = not_posted(open_segments_of(tenant.pk))
+    held = not_posted(going_on_of(tenant_id=tenant.pk))
     names = _names(held)
     for each in held:
-        whole = span(each.start, max(each.start, until))
+        whole = each.until(until)
         inside = within(whole, since, until) if whole else None
         if inside is None:
             continue
@@ -120,7 +120,7 @@ def _going_on(
 
 
 def _names(held: Sequence[Held]) -> dict[int, dict[str, Any]]:
-    """What each segment is called in each dimension but the day."""
+    """What each lease is called in each dimension but the day."""
     flavors = dict(Flavor.objects.values_list("id", "name"))
     queues = dict(Queue.objects.filter(pk__in={each.queue_id for each in held}).values_list("id", "name"))
     users = dict(User.objects.filter(pk__in={each.user_id for each in held}).values_list("id", "username"))

@@ -12,16 +12,16 @@ from django.db.models import F, Q
 from berth.common import clock
 from berth.common.money import round_money
 from billing import ledger
-from billing.metering import span
 from billing.models import LedgerEntry
 from billing.rating import MissingPriceError, PriceList, worth
-from billing.selectors.held import not_posted, segments_of, unsettled_jobs, with_unmetered_segments
+from billing.selectors.held import going_on_of, not_posted, unsettled_jobs, with_unmetered_segments
 from billing.selectors.prices import flavor_names, price_list
 from billing.selectors.quantities import Quantity, of_held, of_jobs
 from billing.services.lines import meters
 from billing.services.metering import meter_jobs, meter_nodes
-from scheduling.models import Job, Lease
+from scheduling.models import Job, Run
 from scheduling.services.costs import RecordedCost, record_job_cost
+from scheduling.states import RunState
 from tenants.models import Tenant
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ _JOBS_AT_ONCE = 500
 def record_costs(job_ids: Sequence[int]) -> int:
     """Meter the jobs, work out their cost and put it on them; returns how many took it.
 
-    A job's cost is final when it has ended and nothing of it is held any more. Where a price is missing the cost stays
+    A job's cost is final when it has ended and no run of it goes on. Where a price is missing the cost stays
     unknown, and the gap is logged: it is never put at zero (B38).
     """
     recorded = 0
@@ -87,7 +87,7 @@ def _record(tenant_id: int, job_ids: list[int]) -> int:
         ended = set(Job.objects.filter(pk__in=job_ids, ended_at__isnull=False).values_list("pk", flat=True))
         meter_jobs(tenant_id, job_ids)
         holding = set(
-            Lease.objects.filter(run__job__in=job_ids, closed_at__isnull=True).values_list("run__job_id", flat=True)
+            Run.objects.filter(job__in=job_ids).exclude(state=RunState.ENDED.value).values_list("job_id", flat=True)
         )
         amounts = _amounts(job_ids, price_list(tenant), now)
         costs = [
@@ -122,8 +122,8 @@ def _amounts(job_ids: list[int], prices: PriceList, now: datetime) -> dict[int, 
 def _held_by(job_ids: list[int], prices: PriceList, now: datetime) -> list[Quantity]:
     changes = prices.changes()
     found = list(of_jobs(job_ids, changes=changes))
-    for held in not_posted(list(segments_of(job_ids, still_open=True))):
-        whole = span(held.start, max(held.start, now))
+    for held in not_posted(going_on_of(job_ids=job_ids)):
+        whole = held.until(now)
         if whole is not None and held.held_as == LedgerEntry.HeldAs.BILLABLE:
             found += of_held(held, whole, changes=changes)
     return found

@@ -9,10 +9,10 @@ from django.db import transaction
 from berth.common import clock
 from billing import ledger
 from billing.ledger import total_of
-from billing.metering import span, within
+from billing.metering import within
 from billing.models import Adjustment, BillingPeriod, Statement, StatementLine
 from billing.rating import PriceList
-from billing.selectors.held import nodes_of, not_posted, open_segments_of
+from billing.selectors.held import going_on_of, nodes_of, not_posted
 from billing.selectors.periods import Calendar
 from billing.selectors.prices import flavor_names, price_list
 from billing.selectors.quantities import Quantity, of_held, of_period
@@ -120,9 +120,9 @@ def _going_on(
 ) -> Iterator[Quantity]:
     """Of this period, what is held now and will be posted when it ends or the period does."""
     changes = prices.changes()
-    held = open_segments_of(tenant.pk) + [node for node in nodes_of(tenant.pk) if node.end is None]
+    held = going_on_of(tenant_id=tenant.pk) + [node for node in nodes_of(tenant.pk) if node.going_on]
     for each in not_posted(held):
-        whole = span(each.start, max(as_of, each.start))
+        whole = each.until(as_of)
         inside = within(whole, period.starts_at, period.ends_at) if whole else None
         if inside is not None:
             for piece, _ in pieces(inside, calendar):

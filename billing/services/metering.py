@@ -10,9 +10,9 @@ from django.db import transaction
 from berth.common import clock
 from billing import ledger
 from billing.ledger import Fact
-from billing.metering import BadClockError, Span, cut, local_day, midnights, span
+from billing.metering import BadClockError, Span, cut, local_day, midnights
 from billing.models import BillingPeriod, LedgerEntry
-from billing.selectors.held import NODE, SEGMENT, Held, nodes_of, segments_of
+from billing.selectors.held import LEASE, NODE, Held, going_on_of, nodes_of, segments_of
 from billing.selectors.periods import Calendar, zone_of
 from billing.services.periods import carrier_of, reach
 from tenants.models import Tenant
@@ -23,15 +23,14 @@ _JOBS_AT_ONCE = 500
 def meter_jobs(tenant_id: int, job_ids: Sequence[int], *, until: datetime | None = None) -> int:
     """Post what the jobs' segments hold and the ledger lacks; returns the number of new entries.
 
-    Ended segments are posted whole. With `until`, segments that go on are posted up to it (a period's end).
+    Segments are posted whole. With `until`, what goes on is posted up to it (a period's end).
     """
     posted = 0
     for first in range(0, len(job_ids), _JOBS_AT_ONCE):
         with transaction.atomic():
             ledger.hold_tenant(tenant_id)
             some = job_ids[first : first + _JOBS_AT_ONCE]
-            held = list(segments_of(some, still_open=False if until is None else None))
-            posted += _meter(tenant_id, held, until)
+            posted += _meter(tenant_id, [*segments_of(some), *going_on_of(job_ids=some)], until)
     return posted
 
 
@@ -43,7 +42,6 @@ def meter_nodes(tenant_id: int, *, until: datetime | None = None) -> int:
 
 
 def _meter(tenant_id: int, held: Sequence[Held], until: datetime | None) -> int:
-    held = [each for each in held if each.end is not None or until is not None]
     spans = [(each, found) for each in held if (found := _whole_seconds(each, until)) is not None]
     if not spans:
         # All of it may have vanished: a segment that was metered up to a period's end can turn out to be empty.
@@ -67,11 +65,8 @@ def pieces(whole: Span, calendar: Calendar) -> Iterator[tuple[Span, BillingPerio
 
 
 def _whole_seconds(held: Held, until: datetime | None) -> Span | None:
-    end = held.end if held.end is not None else until
-    if end is None or end <= held.start:
-        return None
     try:
-        return span(held.start, end)
+        return held.until(until)
     except BadClockError:
         return None
 
@@ -79,13 +74,13 @@ def _whole_seconds(held: Held, until: datetime | None) -> Span | None:
 def _settle(
     tenant_id: int, calendar: Calendar | None, held: Sequence[Held], facts: list[Fact], until: datetime | None
 ) -> int:
-    """Post new facts, and take back entries that no longer say what was held (of what goes on: only those before `until`)."""
+    """Post new facts, and take back entries that no longer say what was held."""
     standing, revisions = _recorded(held)
-    going_on = {(each.source, each.source_id) for each in held if each.end is None}
+    horizon = _horizon(held, until)
     standing = {
         content: entry
         for content, entry in standing.items()
-        if content[:2] not in going_on or (until is not None and entry.starts_at < until)
+        if content[:2] not in horizon or entry.starts_at < horizon[content[:2]]
     }
     now = clock.now()
     fresh = []
@@ -98,6 +93,17 @@ def _settle(
     if standing:
         _take_back(tenant_id, calendar, standing.values(), now)
     return ledger.post(tenant_id, fresh, at=now) if fresh else 0
+
+
+def _horizon(held: Sequence[Held], until: datetime | None) -> dict[tuple[str, int], datetime]:
+    """For each source that goes on, the instant up to which this look knows it; later entries are not judged."""
+    found: dict[tuple[str, int], datetime] = {}
+    for each in held:
+        if each.going_on:
+            known = each.start if until is None else max(each.start, until)
+            source = (each.source, each.source_id)
+            found[source] = min(found.get(source, known), known)
+    return found
 
 
 def _take_back(tenant_id: int, calendar: Calendar | None, entries: Iterable[LedgerEntry], now: datetime) -> None:
@@ -117,15 +123,15 @@ def _recorded(held: Sequence[Held]) -> tuple[dict[Any, LedgerEntry], Counter[Any
     for each in held:
         by_source[each.source].append(each.source_id)
     entries: list[LedgerEntry] = []
-    if by_source[SEGMENT]:
-        entries += LedgerEntry.objects.filter(segment_id__in=by_source[SEGMENT]).select_related("taken_back_by")
+    if by_source[LEASE]:
+        entries += LedgerEntry.objects.filter(lease_id__in=by_source[LEASE]).select_related("taken_back_by")
     if by_source[NODE]:
         entries += LedgerEntry.objects.filter(node_interval_id__in=by_source[NODE]).select_related("taken_back_by")
     standing, revisions = {}, Counter[Any]()
     for entry in entries:
         if entry.refers_to_id is not None:
             continue
-        source, source_id = (SEGMENT, entry.segment_id) if entry.segment_id else (NODE, entry.node_interval_id)
+        source, source_id = (LEASE, entry.lease_id) if entry.lease_id else (NODE, entry.node_interval_id)
         revisions[source, source_id, entry.held_as, entry.starts_at] += 1
         if not hasattr(entry, "taken_back_by"):
             standing[_entry_content(source, source_id, entry)] = entry

@@ -4,13 +4,14 @@ from datetime import datetime
 from decimal import Decimal
 
 import pytest
+from django.db.models import QuerySet
 from psycopg.types.range import TimestamptzRange
 
 from billing.metering import parse_instant
 from billing.models import LedgerEntry
 from billing.selectors.usage import use_of
 from billing.services.costs import meter_running, record_costs, settle_ended
-from scheduling.models import Card, Job, Lease, LeaseSegment, Node, NodeInterval, Pod, Run
+from scheduling.models import Card, Job, Lease, LeaseSegment, Node, NodeInterval, Pod, Preemption, Run
 from tenants.models import Flavor, Pool
 from tests.factories import a_user
 from tests.integration.money_world import MoneyWorld, at, hours, row
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 class RunningJob:
-    """A job of one pod with some cards, whose segments the test moves as the loop would."""
+    """A job of one pod with some cards; the test ends it as the loop would: segments are written when the hold ends."""
 
     def __init__(
         self,
@@ -32,51 +33,52 @@ class RunningJob:
         flavor: Flavor | None = None,
     ) -> None:
         flavor = flavor or world.flavors["h100"]
-        began = at(start)
-        node = Node.objects.create(
-            cluster=flavor.pool.cluster, pool=flavor.pool, name=f"live-{Node.objects.count()}", gpus=8
-        )
+        self.began = at(start)
+        name = f"live-{Node.objects.count()}"
+        node = Node.objects.create(cluster=flavor.pool.cluster, pool=flavor.pool, name=name, gpus=8)
         self.job = Job.objects.create(
-            tenant=world.tenant, queue=world.queue, user=a_user(), name="train", tier="development", shape_key="x", state="running",
-            submitted_at=began, order_at=began, eligible_at=began, started_at=began, runs_count=1,
+            tenant=world.tenant, queue=world.queue, user=a_user(), name="train", tier="development", shape_key="x",
+            state="running", submitted_at=self.began, order_at=self.began, eligible_at=self.began, started_at=self.began,
+            runs_count=1,
         )  # fmt: skip
         self.run = Run.objects.create(
-            job=self.job, number=1, cluster=node.cluster, namespace="algo-prod", state="running", admitted_at=began,
-            admitted_wall=began, started_at=began,
+            job=self.job, number=1, cluster=node.cluster, namespace="algo-prod", state="running", admitted_at=self.began,
+            admitted_wall=self.began, started_at=self.began,
         )  # fmt: skip
-        pod = Pod.objects.create(
-            run=self.run, role_name="worker", rank=0, index=0, name="j-r1-worker-0", node=node, uid="u-1"
-        )
+        self.pod = Pod.objects.create(
+            run=self.run, role_name="worker", rank=0, index=0, name="j-r1-worker-0", node=node, uid="u-1", phase="running",
+            started_at=self.began,
+        )  # fmt: skip
         for slot in range(cards):
             card = Card.objects.create(node=node, index=slot, flavor=flavor)
-            lease = Lease.objects.create(
-                run=self.run, pod=pod, slot=slot, node=node, card=card, flavor=flavor, quantity=7000,
-                cpu_m=0 if slot else cpu_m, memory_mib=0 if slot else memory_mib, opened_at=began,
+            Lease.objects.create(
+                run=self.run, pod=self.pod, slot=slot, node=node, card=card, flavor=flavor, quantity=7000,
+                cpu_m=0 if slot else cpu_m, memory_mib=0 if slot else memory_mib, opened_at=self.began,
             )  # fmt: skip
-            LeaseSegment.objects.create(
-                lease=lease, card=card, kind="billable", during=TimestamptzRange(began, None), quantity=7000
-            )
+        self.notice_at: datetime | None = None
 
-    def segments(self):
+    def segments(self) -> QuerySet[LeaseSegment]:
         return LeaseSegment.objects.filter(lease__run=self.run)
 
-    def turn(self, when: str, kind: str) -> None:
-        """End the open segments and go on as another kind."""
-        moment = at(when)
-        for segment in self.segments().filter(during__upper_inf=True):
-            segment.during = TimestamptzRange(segment.during.lower, moment)
-            segment.save(update_fields=["during"])
-            LeaseSegment.objects.create(
-                lease=segment.lease, card=segment.card, kind=kind, during=TimestamptzRange(moment, None), quantity=7000
-            )
+    def notice(self, when: str) -> None:
+        """An eviction notice: from then on it is grace."""
+        self.notice_at = at(when)
+        Preemption.objects.create(
+            run=self.run, job=self.job, reason="reclaim-nominal", notice_at=self.notice_at, grace_until=self.notice_at
+        )
 
     def end(self, when: str, *, state: str = "succeeded") -> None:
-        """End segments, leases, run and job."""
+        """End segments, leases, pod, run and job."""
         moment = at(when)
-        for segment in self.segments().filter(during__upper_inf=True):
-            segment.during = TimestamptzRange(segment.during.lower, moment)
-            segment.save(update_fields=["during"])
+        turn = min(self.notice_at or moment, moment)
+        for lease in Lease.objects.filter(run=self.run):
+            for kind, start, end in (("billable", self.began, turn), ("grace", turn, moment)):
+                if start < end:
+                    LeaseSegment.objects.create(
+                        lease=lease, card=lease.card, kind=kind, during=TimestamptzRange(start, end), quantity=7000
+                    )
         Lease.objects.filter(run=self.run).update(closed_at=moment)
+        Pod.objects.filter(pk=self.pod.pk).update(phase="succeeded", finished_at=moment)
         Run.objects.filter(pk=self.run.pk).update(state="ended", ended_at=moment, end_reason=state)
         Job.objects.filter(pk=self.job.pk).update(state=state, ended_at=moment, end_reason=state)
 
@@ -119,21 +121,40 @@ def test_a_lost_stop_event_bills_to_the_clusters_own_end(world: MoneyWorld, froz
 
 
 def test_the_grace_after_a_notice_is_shown_and_not_charged(world: MoneyWorld, frozen_clock) -> None:
-    """BIL-05."""
+    """BIL-05: while it goes on as afterwards."""
     running = RunningJob(world, "2026-05-10T10:00:00Z")
-    running.turn("2026-05-10T11:00:00Z", "grace")
+    running.notice("2026-05-10T11:00:00Z")
+    frozen_clock("2026-05-10T11:05:00Z")
+    meter_running()
+    before = (cost(running.job)[0], grace_of(world))
     running.end("2026-05-10T11:05:00Z", state="cancelled")
     frozen_clock("2026-05-10T12:00:00Z")
     settle_ended()
 
-    lines = {line.reason: line for line in world.draft("2026-05").lines.all()}
+    after = (cost(running.job)[0], grace_of(world))
 
-    assert cost(running.job) == (Decimal("100.00"), True)
-    assert (lines["grace"].amount, hours(lines["grace"]), lines["grace"].worth) == (
-        Decimal(0),
-        Decimal(2) / 3,
-        Decimal("8.33"),
-    )
+    assert before == after == (Decimal("100.00"), (Decimal(0), Decimal(2) / 3, Decimal("8.33")))
+
+
+def grace_of(world: MoneyWorld) -> tuple[Decimal, Decimal, Decimal | None]:
+    line = world.draft("2026-05").lines.get(reason="grace")
+    return line.amount, hours(line), line.worth
+
+
+def test_a_notice_in_a_closed_month_is_corrected_on_the_next_bill(world: MoneyWorld, frozen_clock) -> None:
+    """B19: May was closed before the notice of its last minutes was known."""
+    running = RunningJob(world, "2026-05-31T15:00:00Z")
+    frozen_clock("2026-05-31T16:10:00Z")
+    may = world.close("2026-05")
+    running.notice("2026-05-31T15:30:00Z")
+    running.end("2026-05-31T16:30:00Z")
+    frozen_clock("2026-05-31T17:00:00Z")
+    settle_ended()
+
+    june = world.draft("2026-06")
+
+    assert (may.total, june.total) == (Decimal("100.00"), Decimal("-50.00"))
+    assert cost(running.job) == (Decimal("50.00"), True)
 
 
 def test_cpu_and_memory_have_lines_of_their_own_even_at_no_price(world: MoneyWorld, frozen_clock) -> None:
