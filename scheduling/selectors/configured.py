@@ -47,7 +47,8 @@ class Configured:
     """Pools by row id with all nodes that exist, whatever their state now: an outage does not make a job impossible.
 
     Quota columns are the flavors by id, then CPU, memory, VRAM. `NodeShape.domains` follow `levels`; "" = no label. `images` are
-    the prefixes that jobs' images must have, none = all. `rows` are the flavors' rows, in the order of `flavors`.
+    the prefixes that jobs' images must have, none = all. `rows` are the flavors' rows, in the order of `flavors`; `queues` are by
+    tenant slug and name, with tenant and pool: who may see one is not said here.
     """
 
     flavors: tuple[Flavor, ...]
@@ -59,6 +60,7 @@ class Configured:
     tree: QuotaTree
     tree_index: Mapping[Key, int]
     images: tuple[str, ...]
+    queues: Mapping[tuple[str, str], Queue]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -114,6 +116,10 @@ def _load() -> Configured:
         tree=QuotaTree(tree.tree, len(cluster.flavors) + 3),
         tree_index=tree.node_index,
         images=tuple(ImageRule.objects.order_by("prefix").values_list("prefix", flat=True)),
+        queues={
+            (queue.tenant.slug, queue.name): queue
+            for queue in Queue.objects.select_related("tenant", "pool").order_by("id")
+        },
     )
 
 

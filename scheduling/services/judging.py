@@ -14,7 +14,7 @@ from scheduling.services.possible import note_impossible
 from scheduling.services.resolved import ResolvedJob, resolve_job
 from scheduling.states import TERMINAL, JobState
 from tenants.models import Project, Queue, Secret, Tenant, User
-from tenants.permissions import Action, can, require
+from tenants.permissions import Action, can, require, roles_of
 
 URGENT_FROM: Final = 900
 FORBIDDEN: Final = "forbidden"
@@ -45,8 +45,8 @@ def judge(user: User, body: Any, action: Action) -> Judged:
     """Judge `body` for `user`. Raises NotFoundError for a tenant they do not see, ForbiddenError for a role too low there."""
     problems = Problems()
     ask = read_job(body, problems)
-    queue = _queue(user, ask, problems)
     config = configured()
+    queue = _queue(user, ask, config, problems)
     if queue is None:
         return Judged(None, None, tuple(problems.found), config)
     require(user, action, queue.tenant)
@@ -88,16 +88,13 @@ def _allowed(image: str, rules: tuple[str, ...]) -> bool:
     )
 
 
-def _queue(user: User, ask: JobAsk, problems: Problems) -> Queue | None:
+def _queue(user: User, ask: JobAsk, config: Configured, problems: Problems) -> Queue | None:
     """The visible queue. A tenant that is not visible is not found; beside other problems it is one of them."""
-    found: Queue | None = (
-        Queue.objects.visible_to(user)
-        .select_related("tenant__cohort", "pool__cluster")
-        .filter(tenant__slug=ask.tenant, name=ask.queue)
-        .first()
-    )
-    if found is not None or not ask.tenant or not ask.queue:
+    found = config.queues.get((ask.tenant, ask.queue))
+    if found is not None and roles_of(user, found.tenant):
         return found
+    if not ask.tenant or not ask.queue:
+        return None
     if Tenant.objects.visible_to(user).filter(slug=ask.tenant).exists():
         known = Queue.objects.visible_to(user).filter(tenant__slug=ask.tenant).order_by("name")
         names = ", ".join(known.values_list("name", flat=True)) or "-"

@@ -12,8 +12,8 @@ from tests.factories.worlds import a_world
 
 pytestmark = pytest.mark.django_db
 JOBS = "/api/v1/jobs"
-QUERIES = 12
-"""Token with user, its first use noted, platform roles, memberships; queue, whether the configuration changed; the transaction's
+QUERIES = 11
+"""Token with user, its first use noted, platform roles, memberships; whether the configuration changed; the transaction's
 two ends, job, roles, flavors, transition. The answer reads nothing that was just written."""
 
 
