@@ -54,6 +54,7 @@ def _schedule() -> dict[str, dict[str, Any]]:
         "scheduling.forecast": timedelta(seconds=5),
         "billing.record_costs": timedelta(seconds=2),
         "billing.meter": timedelta(seconds=60),
+        "billing.refresh_drafts": timedelta(seconds=10),
         "tenants.maintain_partitions": timedelta(hours=6),
         "berth.keep_demo_busy": timedelta(seconds=5),
     }
