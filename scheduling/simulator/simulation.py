@@ -1,7 +1,9 @@
 """A trace replayed on a virtual clock: arrivals, ends and departures drive the engine's own cycle. No wall clock, no randomness.
 
 Ideal: the engine decides at every instant. Here it decides only at instants where its answer can differ: after an arrival, an
-end or a departure, and when time alone matters (a job reaches its starvation limit, a loan expires) while somebody waits.
+end or a departure, and when time alone matters (a job reaches its starvation limit, a loan expires) while somebody waits. An
+arrival alone is no such instant where a job just like it waits already and the last decision changed nothing: nothing came
+free since that one was refused.
 """
 
 import heapq
@@ -75,6 +77,7 @@ class _Replayer:
     held_ms: I64 = field(init=False)
     preemptions: I64 = field(init=False)
     ended: int = 0
+    settled: bool = False
 
     def __post_init__(self) -> None:
         size = len(self.trace)
@@ -98,19 +101,22 @@ class _Replayer:
                 raise EndlessInstantError(f"the engine did not settle at {now_ms} ms")
             last_ms = now_ms
             self.meters.advance(now_ms)
-            self._happen(now_ms)
+            matters = self._happen(now_ms) or now_ms == wake_ms or not self.settled
             first = arrived
             while arrived < len(arrivals) and submit[arrivals[arrived]] == now_ms:
+                matters = matters or not self.world.is_like_one_waiting(arrivals[arrived])
                 self.world.arrive(arrivals[arrived])
                 arrived += 1
-            self._cycle(now_ms)
+            if matters:
+                self._cycle(now_ms)
             self.meters.step(arrivals[first:arrived])
             wake_ms = self._next_wake(now_ms)
             self.tools.progress(self.ended, len(self.world.waiting), now_ms)
         return self._result()
 
-    def _happen(self, now_ms: int) -> None:
-        """Ends and departures of this instant; those of runs that are gone by now are stale."""
+    def _happen(self, now_ms: int) -> bool:
+        """Ends and departures of this instant; those of runs that are gone by now are stale. False where nothing came free."""
+        freed = False
         while self.events and self.events[0][0] == now_ms:
             _, kind, job, run = heapq.heappop(self.events)
             if job not in self.world.held or run != self.world.runs[job]:
@@ -119,12 +125,14 @@ class _Replayer:
                 continue
             held = self.world.release(job, now_ms)
             self._give_back(job, held, now_ms)
+            freed = True
             if kind == END:
                 self.end_ms[job] = now_ms
                 self.ended += 1
                 self.meters.mark()
             else:
                 self.world.arrive(job)
+        return freed
 
     def _give_back(self, job: int, held: Held, now_ms: int) -> None:
         self.held_ms[job] += now_ms - int(self.world.start_ms[job])
@@ -137,6 +145,7 @@ class _Replayer:
         begun = self.tools.stopwatch()
         plan = self.tools.decide(snapshot, self.policy, now_ms)
         self.plan_ns.append(self.tools.stopwatch() - begun)
+        self.settled = not (plan.starts or plan.evicts)
         for evict in plan.evicts:
             self._evict(self.world.number(evict.job), now_ms)
         for start in plan.starts:

@@ -57,6 +57,21 @@ class World:
         """A job joins the line."""
         insort(self.waiting, job)
 
+    def is_like_one_waiting(self, job: int) -> bool:
+        """True where a job of the same queue, shape and tier waits that asks for no more time and has no place promised.
+
+        Asked before the job joins, and only while nothing came free since the last decision: then it cannot start either.
+        """
+        trace = self.trace
+        others = np.array(self.waiting, dtype=np.int64)
+        same = (trace.queue[others] == trace.queue[job]) & (trace.shape[others] == trace.shape[job])
+        same &= (trace.tier[others] == trace.tier[job]) & (trace.priority[others] >= trace.priority[job])
+        shorter = self._limits(others, self._restart_ms(others, 0)) <= self._limits(
+            np.array([job]), np.zeros(1, np.int64)
+        )
+        promised = {str(reservation.job) for reservation in self.kept}
+        return any(trace.ids[other] not in promised for other in others[same & shorter].tolist())
+
     def begin(self, start: Start, now_ms: int) -> int:
         """A job takes its cards; returns its index."""
         job = self.number(start.job)
@@ -190,7 +205,7 @@ class World:
             priority=frozen(trace.priority[jobs]),
             submit_ms=frozen(self.order_ms[jobs]),
             eligible_ms=frozen(trace.submit_ms[jobs]),
-            limit_ms=frozen(self._limits(jobs, np.where(self.runs[jobs] > 0, self.policy.restart_cost_ms, 0))),
+            limit_ms=frozen(self._limits(jobs, self._restart_ms(jobs, 0))),
             expected_ms=frozen(np.full(size, NEVER, np.int64)),
             deadline_ms=frozen(np.full(size, NEVER, np.int64)),
             hold=frozen(np.zeros(size, np.int8)),
@@ -212,7 +227,7 @@ class World:
             priority=frozen(trace.priority[jobs]),
             submit_ms=frozen(self.order_ms[jobs]),
             start_ms=frozen(start),
-            limit_ms=frozen(self._limits(jobs, np.where(self.runs[jobs] > 1, self.policy.restart_cost_ms, 0))),
+            limit_ms=frozen(self._limits(jobs, self._restart_ms(jobs, 1))),
             leaving_ms=frozen(self.leaving_ms[jobs]),
             last_checkpoint_ms=frozen(np.maximum(start, now_ms - self.policy.preemption_cost_ms)),
             checkpoints=frozen(np.ones(size, np.bool_)),
@@ -221,6 +236,10 @@ class World:
             attained_card_ms=frozen(self.attained_card_ms[jobs] + self._cards_m[jobs] * (now_ms - start) // CARD),
             split_known=frozen(np.ones(size, np.bool_)),
         )
+
+    def _restart_ms(self, jobs: I64, runs: int) -> I64:
+        """What the restart costs jobs that have had more than `runs` runs."""
+        return np.where(self.runs[jobs] > runs, self.policy.restart_cost_ms, 0).astype(np.int64)
 
     def _limits(self, jobs: I64, restart_ms: I64) -> I64:
         """Run time that the scheduler may count on: the declared limit, and the true rest where the policy knows durations."""
