@@ -1,0 +1,104 @@
+"""`/queues`."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from scheduling.api.queues import QueueSchema
+from scheduling.models import Loan, LoanSide
+from scheduling.services.submit import submit_job
+from tests.api.conftest import ClientFor
+from tests.api.problems import code_of
+from tests.factories import a_job, a_lease, a_platform_admin, a_queue, a_run, an_outsider_member
+from tests.factories.worlds import World, a_world
+
+pytestmark = pytest.mark.django_db
+QUEUES = "/api/v1/queues"
+AT = datetime(2026, 11, 29, 10, tzinfo=UTC)
+
+
+def held(world: World, *, cards: int, borrowed: int = 0) -> None:
+    """A run of the queue on this many cards of its first node, the last of them borrowed."""
+    run = a_run(a_job(world.queue, user=world.member, state="running", gpu=cards, flavor=world.flavor), state="running")
+    node = world.flavor.nodes.order_by("id").first()
+    for slot, card in enumerate(node.cards.order_by("index")[:cards]):
+        a_lease(run, card, slot=slot, borrowed=slot >= cards - borrowed, cpu_m=1000 if slot == 0 else 0)
+    if borrowed:
+        loan = Loan.objects.create(
+            run=run, queue=world.queue, flavor=world.flavor, amount_m=borrowed * 1000, opened_at=AT,
+            expires_at=AT + timedelta(hours=4),
+        )  # fmt: skip
+        LoanSide.objects.create(
+            loan=loan, queue=a_queue(tenant=world.tenant, pool=world.queue.pool), amount_m=borrowed * 1000
+        )
+
+
+def test_a_queue_tells_its_quota_and_what_stands_on_it(client_for: ClientFor) -> None:
+    world = a_world(nodes=2, nominal=2)
+    held(world, cards=4, borrowed=2)
+    submit_job(world.member, world.body(roles=[world.role(resources={"gpu": 1})]))
+
+    found = client_for(world.member).get(f"{QUEUES}/{world.tenant.slug}/{world.queue.name}").json()
+
+    line = found["quota"]["gpu"][world.flavor.name]
+    assert (line["nominal"], line["borrowing_limit"], line["lending_limit"]) == (2, None, None)
+    assert (line["used"], line["own"], line["borrowed"], line["lent"], line["pending"]) == (4, 2, 2, 0, 1)
+    assert found["used"]["gpu"] == {world.flavor.name: 4}
+    assert (found["share"], found["effective_weight"]) == (0.25, 1)
+    assert set(found) == set(QueueSchema().fields)
+
+
+def test_what_a_queue_lends_is_told(client_for: ClientFor) -> None:
+    world = a_world(nodes=2, nominal=2)
+    held(world, cards=4, borrowed=2)
+    lender = world.tenant.queues.exclude(pk=world.queue.pk).get()
+
+    found = client_for(world.member).get(f"{QUEUES}/{world.tenant.slug}/{lender.name}").json()
+
+    assert found["lent"]["gpu"] == {world.flavor.name: 2}
+
+
+def test_an_outsider_finds_no_queue_and_lists_none(client_for: ClientFor) -> None:
+    """W01, W02."""
+    world = a_world()
+    client = client_for(an_outsider_member())
+
+    assert code_of(client.get(f"{QUEUES}/{world.tenant.slug}/{world.queue.name}")) == (404, "not-found")
+    assert client.get(f"{QUEUES}?tenant={world.tenant.slug}").json()["results"] == []
+
+
+def test_a_platform_admin_opens_and_changes_a_queue_and_a_tenant_admin_may_not(client_for: ClientFor) -> None:
+    world = a_world(nodes=2, nominal=4)
+    body = {
+        "tenant": world.tenant.slug,
+        "name": "second",
+        "pool": world.queue.pool.name,
+        "quota": {"gpu": {world.flavor.name: {"nominal": 8, "borrowing_limit": 0}}},
+    }
+    admin = client_for(a_platform_admin())
+
+    made = admin.post(QUEUES, body)
+    changed = admin.patch(
+        f"{QUEUES}/{world.tenant.slug}/second", {"weight": 2, "quota": {"gpu": {world.flavor.name: {"nominal": 4}}}}
+    )
+
+    assert made.status_code == 201, made.content
+    assert made.json()["quota"]["gpu"][world.flavor.name]["borrowing_limit"] == 0
+    assert (changed.json()["weight"], changed.json()["quota"]["gpu"][world.flavor.name]["nominal"]) == (2, 4)
+    assert code_of(client_for(world.admin).post(QUEUES, {**body, "name": "third"})) == (403, "forbidden")
+
+
+def test_a_list_takes_a_fixed_number_of_queries(
+    client_for: ClientFor, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    world = a_world()
+    for number in range(4):
+        a_queue(f"q{number}", tenant=world.tenant, pool=world.queue.pool)
+    client = client_for(world.member)
+    client.get(QUEUES)
+
+    with django_assert_max_num_queries(14):
+        answer = client.get(QUEUES)
+
+    assert len(answer.json()["results"]) == 5
