@@ -51,11 +51,11 @@ def test_no_tracked_file_names_a_registry() -> None:
 
 
 def test_vendored_files_are_the_ones_that_were_taken_in() -> None:
-    sums = dict(reversed(line.split(maxsplit=1)) for line in (VENDOR / "CHECKSUMS").read_text().splitlines() if line)
+    entries = [line.split(maxsplit=1) for line in (VENDOR / "CHECKSUMS").read_text().splitlines() if line]
     found = {
         str(path.relative_to(VENDOR)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(VENDOR.rglob("*"))
         if path.is_file() and path.name != "CHECKSUMS"
     }
 
-    assert found == {name.removeprefix("*").removeprefix("./"): digest for name, digest in sums.items()}
+    assert found == {name.removeprefix("*").removeprefix("./"): digest for digest, name in entries}
