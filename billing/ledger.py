@@ -166,15 +166,19 @@ def grow_draft(
     header: Mapping[str, Any],
     added: Sequence[StatementLine],
     changed: Sequence[StatementLine],
+    removed: Sequence[StatementLine],
 ) -> None:
-    """Carry a draft on in place: its header, new lines, and lines whose amounts moved."""
+    """Carry a draft on in place: its header, new lines, lines whose amounts moved, and lines that were never posted."""
     for name, value in header.items():
         setattr(draft, name, value)
     draft.save(update_fields=[*header])
     for line in added:
         line.statement = draft
     StatementLine.objects.bulk_create(added, _BATCH)
-    StatementLine.objects.bulk_update(changed, ["quantity", "amount", "worth", "charged_from", "charged_to"], _BATCH)
+    StatementLine.objects.filter(pk__in=[line.pk for line in removed]).delete()
+    StatementLine.objects.bulk_update(
+        changed, ["quantity", "posted", "amount", "worth", "charged_from", "charged_to"], _BATCH
+    )
 
 
 def issue(draft: Statement, period: BillingPeriod, *, at: datetime, by: User | None) -> Statement:

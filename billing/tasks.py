@@ -30,6 +30,12 @@ def refresh_drafts() -> None:
     drafts.refresh_outdated()
 
 
+@shared_task(name="billing.publish_prices")
+def publish_prices() -> None:
+    """Prices in force, for estimates."""
+    prices.publish_all()
+
+
 @shared_task(name="billing.rerate")
 def rerate(tenant_ids: Sequence[int]) -> None:
     """After a price changed: drafts and recorded costs of the tenants."""

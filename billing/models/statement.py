@@ -87,7 +87,8 @@ class Statement(models.Model):
 class StatementLine(models.Model):
     """One quantity at one price: what a job held of one thing in one way, or an adjustment.
 
-    `quantity` is metered (1/7000 card, millicore or MiB, times seconds). `rate` is the price version. An excluded line
+    `quantity` is metered (1/7000 card, millicore or MiB, times seconds); `posted` is the part of it that is in the ledger,
+    the rest goes on. `rate` is the price version. An excluded line
     has amount 0, a reason, and in `worth` what it would have cost. A line of an earlier, closed period says so in
     `charged_period` and is an adjustment.
     """
@@ -106,6 +107,7 @@ class StatementLine(models.Model):
     borrowed = models.BooleanField(default=False)
     held_as = models.CharField(max_length=16, choices=LedgerEntry.HeldAs, blank=True, default="")
     quantity = models.DecimalField(max_digits=30, decimal_places=0, default=0)
+    posted = models.DecimalField(max_digits=30, decimal_places=0, default=0)
     rate = models.ForeignKey(Rate, null=True, on_delete=models.PROTECT, db_index=False, related_name="+")
     unit_price = models.DecimalField(max_digits=18, decimal_places=6, null=True)
     amount = models.DecimalField(max_digits=20, decimal_places=6)

@@ -20,6 +20,7 @@ class Quantity:
     """What one job (None: whole nodes) held in one way between two price changes inside one period.
 
     Quantities are rates times seconds: 1/7000 card, millicores, MiB. `first` and `last` bound the time it was held in.
+    What is not `posted` goes on and may turn out otherwise.
     """
 
     job_id: int | None
@@ -31,6 +32,7 @@ class Quantity:
     cards: int
     cpu: int
     memory: int
+    posted: bool = True
 
 
 _GROUPED: Final = """
@@ -78,6 +80,7 @@ def of_held(held: Held, span: Span, *, changes: Sequence[datetime]) -> Iterator[
             held.cards_u7000 * piece.seconds,
             held.cpu_m * piece.seconds,
             held.memory_mib * piece.seconds,
+            posted=False,
         )
 
 

@@ -14,11 +14,11 @@ from berth.common.money import round_money
 from billing import ledger
 from billing.models import LedgerEntry
 from billing.rating import MissingPriceError, PriceList, worth
-from billing.selectors.held import going_on_of, not_posted, unsettled_jobs, with_unmetered_segments
+from billing.selectors.held import going_on_of, not_posted, unsettled_jobs
 from billing.selectors.prices import flavor_names, price_list
 from billing.selectors.quantities import Quantity, of_held, of_jobs
 from billing.services.lines import meters
-from billing.services.metering import meter_jobs, meter_nodes
+from billing.services.metering import meter_jobs, meter_new, meter_nodes
 from scheduling.models import Job, Run
 from scheduling.services.costs import RecordedCost, record_job_cost
 from scheduling.states import RunState
@@ -34,14 +34,8 @@ def record_costs(job_ids: Sequence[int]) -> int:
     A job's cost is final when it has ended and no run of it goes on. Where a price is missing the cost stays
     unknown, and the gap is logged: it is never put at zero (B38).
     """
-    recorded = 0
-    by_tenant: dict[int, list[int]] = defaultdict(list)
-    for job_id, tenant_id in Job.objects.filter(pk__in=list(job_ids)).order_by("id").values_list("id", "tenant_id"):
-        by_tenant[tenant_id].append(job_id)
-    for tenant_id, of_tenant in sorted(by_tenant.items()):
-        for first in range(0, len(of_tenant), _JOBS_AT_ONCE):
-            recorded += _record(tenant_id, of_tenant[first : first + _JOBS_AT_ONCE])
-    return recorded
+    jobs = Job.objects.filter(pk__in=list(job_ids)).order_by("id")
+    return _record_all(jobs.values_list("tenant_id", "id"), look_again=True)
 
 
 def settle_ended() -> int:
@@ -56,13 +50,10 @@ def settle_ended() -> int:
 
 def meter_running() -> int:
     """Once a minute: meter segments and nodes that ended, and record what running jobs cost so far."""
-    for tenant_id, job_ids in _by_tenant(with_unmetered_segments(unsettled_jobs()).values_list("tenant_id", "pk")):
-        meter_jobs(tenant_id, job_ids)
-    for tenant_id in (
-        Tenant.objects.filter(own_pools__isnull=False).distinct().order_by("id").values_list("id", flat=True)
-    ):
+    owners = Tenant.objects.filter(own_pools__isnull=False).distinct().order_by("id")
+    for tenant_id in owners.values_list("id", flat=True):
         meter_nodes(tenant_id)
-    return record_costs(list(unsettled_jobs().values_list("pk", flat=True)))
+    return _record_all(unsettled_jobs().values_list("tenant_id", "pk"), look_again=False)
 
 
 def rerate(tenant_ids: Sequence[int]) -> int:
@@ -78,14 +69,26 @@ def _by_tenant(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, list[int]]]:
     return sorted(found.items())
 
 
-def _record(tenant_id: int, job_ids: list[int]) -> int:
+def _record_all(pairs: Iterable[tuple[int, int]], *, look_again: bool) -> int:
+    """With `look_again` also what was metered before is compared with its segments; else only what is new is metered."""
+    recorded = 0
+    for tenant_id, job_ids in _by_tenant(pairs):
+        for first in range(0, len(job_ids), _JOBS_AT_ONCE):
+            recorded += _record(tenant_id, job_ids[first : first + _JOBS_AT_ONCE], look_again=look_again)
+    return recorded
+
+
+def _record(tenant_id: int, job_ids: list[int], *, look_again: bool) -> int:
     with transaction.atomic():
         ledger.hold_tenant(tenant_id)
         # The instant first, the facts after it: what ends in between is in neither the ledger nor the past.
         now = clock.now()
         tenant = Tenant.objects.get(pk=tenant_id)
         ended = set(Job.objects.filter(pk__in=job_ids, ended_at__isnull=False).values_list("pk", flat=True))
-        meter_jobs(tenant_id, job_ids)
+        if look_again:
+            meter_jobs(tenant_id, job_ids)
+        else:
+            meter_new(tenant_id, Job.objects.filter(pk__in=job_ids))
         holding = set(
             Run.objects.filter(job__in=job_ids).exclude(state=RunState.ENDED.value).values_list("job_id", flat=True)
         )

@@ -12,13 +12,13 @@ from billing.ledger import total_of
 from billing.metering import within
 from billing.models import Adjustment, BillingPeriod, Statement, StatementLine
 from billing.rating import PriceList
-from billing.selectors.held import going_on_of, nodes_of, not_posted
+from billing.selectors.held import going_on_of, nodes_of, not_posted, unsettled_jobs
 from billing.selectors.periods import Calendar
 from billing.selectors.prices import flavor_names, price_list
 from billing.selectors.quantities import Quantity, of_held, of_period
 from billing.selectors.statements import drafts_due, last_rows, tenants_with_news
 from billing.services.lines import LineKey, Rated, key_of, rate
-from billing.services.metering import pieces
+from billing.services.metering import meter_new, pieces
 from billing.services.periods import reach
 from tenants.models import Tenant
 
@@ -36,6 +36,7 @@ def refresh_tenant(
         ledger.hold_tenant(tenant_id)
         tenant = Tenant.objects.get(pk=tenant_id)
         now = clock.now()
+        meter_new(tenant_id, unsettled_jobs(tenant_id))
         calendar = reach(tenant, now, now)
         due = drafts_due(calendar, now, labels, written=rated_anew)
         drafts = []
@@ -130,9 +131,16 @@ def _going_on(
 
 
 def _only_adds(stored: Mapping[LineKey, StatementLine], lines: list[StatementLine]) -> bool:
-    """Whether the new lines only add to what the draft says: no line gone, none smaller."""
+    """Whether the new lines keep what the draft says of the ledger: no posted quantity gone, no adjustment either.
+
+    What went on when the draft was written may have turned out otherwise; nobody was billed for it.
+    """
     new = {key_of(line): line for line in lines}
-    return all(key in new and abs(new[key].quantity) >= abs(old.quantity) for key, old in stored.items())
+    return all(
+        key in new and abs(new[key].posted) >= abs(old.posted)
+        for key, old in stored.items()
+        if old.posted or old.adjustment_id
+    )
 
 
 def _grow(
@@ -143,8 +151,14 @@ def _grow(
         old = stored.get(key_of(line))
         if old is None:
             added.append(line)
-        elif (old.quantity, old.amount, old.worth) != (line.quantity, line.amount, line.worth):
+        elif _figures(old) != _figures(line):
             line.pk, line.statement = old.pk, current
             changed.append(line)
-    ledger.grow_draft(current, header=header, added=added, changed=changed)
+    kept = {key_of(line) for line in lines}
+    removed = [old for key, old in stored.items() if key not in kept]
+    ledger.grow_draft(current, header=header, added=added, changed=changed, removed=removed)
     return current
+
+
+def _figures(line: StatementLine) -> tuple[Any, ...]:
+    return line.quantity, line.posted, line.amount, line.worth, line.charged_from, line.charged_to

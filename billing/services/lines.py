@@ -47,10 +47,12 @@ class _Sum:
     first: datetime
     last: datetime
     quantity: int = 0
+    posted: int = 0
     exact: Fraction = field(default_factory=Fraction)
 
     def add(self, quantity: Quantity, amount: int, exact: Fraction) -> None:
         self.quantity += amount
+        self.posted += amount if quantity.posted else 0
         self.exact += exact
         self.first, self.last = min(self.first, quantity.first), max(self.last, quantity.last)
 
@@ -169,6 +171,7 @@ def _usage_line(
         borrowed=key.borrowed,
         held_as=key.held_as,
         quantity=found.quantity,
+        posted=found.posted,
         rate_id=key.rate_id or None,
         unit_price=found.price.amount if found.price else None,
         worth=round_money(found.exact, currency) if found.price and not charged else None,

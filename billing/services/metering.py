@@ -6,15 +6,17 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from berth.common import clock
 from billing import ledger
 from billing.ledger import Fact
 from billing.metering import BadClockError, Span, cut, local_day, midnights
 from billing.models import BillingPeriod, LedgerEntry
-from billing.selectors.held import LEASE, NODE, Held, going_on_of, nodes_of, segments_of
+from billing.selectors.held import LEASE, NODE, Held, going_on_of, nodes_of, segments_of, with_unmetered_segments
 from billing.selectors.periods import Calendar, zone_of
 from billing.services.periods import carrier_of, reach
+from scheduling.models import Job
 from tenants.models import Tenant
 
 _JOBS_AT_ONCE = 500
@@ -32,6 +34,11 @@ def meter_jobs(tenant_id: int, job_ids: Sequence[int], *, until: datetime | None
             some = job_ids[first : first + _JOBS_AT_ONCE]
             posted += _meter(tenant_id, [*segments_of(some), *going_on_of(job_ids=some)], until)
     return posted
+
+
+def meter_new(tenant_id: int, jobs: QuerySet[Job]) -> int:
+    """Post what has ended of the jobs and is not in the ledger."""
+    return meter_jobs(tenant_id, list(with_unmetered_segments(jobs).values_list("pk", flat=True)))
 
 
 def meter_nodes(tenant_id: int, *, until: datetime | None = None) -> int:

@@ -23,7 +23,7 @@ from tenants.services.audit import changes, record_event
 _MOST = Decimal(10) ** 12
 _PLACES = 6
 _REFRESHED_AT_ONCE = 20
-"""Drafts re-rate before the answer to a price change for this many tenants; for more a task does it."""
+"""Drafts re-rate, and prices are published, before the answer to a price change for this many tenants; a task does the rest."""
 
 
 class RateOverlapError(ConflictError):
@@ -191,7 +191,10 @@ def _after_change(rate: Rate) -> None:
         if rate.flavor_id is not None:
             billed = billed.filter(flavor_id=rate.flavor_id)
         tenants = list(Tenant.objects.filter(pk__in=billed.order_by().values("tenant_id").distinct()).order_by("id"))
-    publish(tenants if rate.tenant is not None else Tenant.objects.filter(currency=rate.currency).order_by("id"))
+    payers = tenants if rate.tenant is not None else list(Tenant.objects.filter(currency=rate.currency).order_by("id"))
+    publish(payers[:_REFRESHED_AT_ONCE])
+    if len(payers) > _REFRESHED_AT_ONCE:
+        alarm.ring("billing.publish_prices")
     for tenant in tenants[:_REFRESHED_AT_ONCE]:
         refresh_tenant(tenant.pk, rated_anew=True)
     alarm.ring("billing.rerate", tenant_ids=[tenant.pk for tenant in tenants])

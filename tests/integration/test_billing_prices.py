@@ -8,6 +8,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from berth.common.errors import InvalidError
 from billing.models import Rate, Statement
 from billing.services.closing import PriceMissingError
+from billing.services.costs import rerate
 from billing.services.prices import PriceFrozenError, RateOverlapError, end_rate
 from scheduling.models import EffectivePrice, Job
 from tests.integration.money_world import CREATED, MoneyWorld, amounts, at, cards, row
@@ -195,9 +196,7 @@ def test_the_cost_on_a_job_follows_the_price(world: MoneyWorld) -> None:
     assert Job.objects.get().cost_amount is None
 
     world.price("12.50")
-    from billing.services.costs import settle_ended
-
-    settle_ended()
+    rerate([world.tenant.pk])
 
     job = Job.objects.get()
     assert (job.cost_amount, job.cost_currency, job.cost_final) == (Decimal("12.50"), "CNY", True)

@@ -177,6 +177,20 @@ def test_cpu_and_memory_have_lines_of_their_own_even_at_no_price(world: MoneyWor
     assert cost(running.job) == (Decimal("105.12"), True)
 
 
+def test_a_draft_of_what_goes_on_is_never_superseded_by_its_end(world: MoneyWorld, frozen_clock) -> None:
+    """B49: nothing that was posted is taken away when a run turns out to have ended earlier."""
+    running = RunningJob(world, "2026-05-10T10:00:00Z")
+    frozen_clock("2026-05-10T12:00:00Z")
+    first = world.draft("2026-05")
+    running.end("2026-05-10T11:00:00Z")
+
+    draft = world.draft("2026-05")
+
+    assert (first.total, draft.total) == (Decimal("200.00"), Decimal("100.00"))
+    assert (draft.pk, draft.version) == (first.pk, 1)
+    assert LedgerEntry.objects.count() == 8
+
+
 def test_a_close_in_the_middle_of_a_run_splits_it_once(world: MoneyWorld, frozen_clock) -> None:
     """B30, B48: what was posted at the close is not posted or charged again when the run ends."""
     running = RunningJob(world, "2026-05-31T15:00:00Z")
