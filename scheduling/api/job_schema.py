@@ -44,7 +44,7 @@ class LimitsSchema(Fields):
 class VolumeSchema(Fields):
     claim = serializers.CharField(max_length=63)
     mount = serializers.CharField(max_length=500)
-    read_only = serializers.BooleanField(required=False)
+    read_only = serializers.BooleanField(required=False)  # type: ignore[assignment]
 
 
 class RoleSchema(Fields):

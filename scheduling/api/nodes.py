@@ -78,7 +78,7 @@ class NodeViewSet(BerthViewSet):
     def get_object(self) -> Node:
         """By cluster and name."""
         lookup = {"cluster__name": self.kwargs["cluster"], "name": self.kwargs["name"]}
-        return self.found(self.get_queryset(), **lookup)  # type: ignore[no-any-return]
+        return self.found(self.get_queryset(), **lookup)
 
     @extend_schema(operation_id="nodes_list", responses=NodeSchema(many=True))
     def list(self, request: Request) -> Response:

@@ -126,7 +126,7 @@ class QueueViewSet(BerthViewSet):
     def get_object(self) -> Queue:
         """By tenant and name."""
         lookup = {"tenant__slug": self.kwargs["tenant"], "name": self.kwargs["name"]}
-        return self.found(self.get_queryset(), **lookup)  # type: ignore[no-any-return]
+        return self.found(self.get_queryset(), **lookup)
 
     @extend_schema(operation_id="queues_list", responses=QueueSchema(many=True))
     def list(self, request: Request) -> Response:

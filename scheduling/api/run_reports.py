@@ -48,7 +48,7 @@ class RunReportView(APIView):
     def check_throttles(self, request: Request) -> None:
         take(request)
 
-    @extend_schema(operation_id="runs_report", request=ReportSchema, responses=ReportedSchema, auth=[{"token": []}])
+    @extend_schema(operation_id="runs_report", request=ReportSchema, responses=ReportedSchema, auth=["token"])
     def post(self, request: Request, run_id: int) -> Response:
         """Report progress and checkpoints. The answer says whether the run was asked to leave, and until when it may stay."""
         scheme, _space, token = request.headers.get("Authorization", "").partition(" ")

@@ -40,7 +40,7 @@ _NEWEST: Final = """
 """
 _SCORE: Final = """
     UPDATE scheduling_forecast f
-       SET started_at = r.admitted_at, held = r.admitted_at BETWEEN f.earliest - %s AND f.latest + %s
+       SET started_at = r.admitted_at, held = r.admitted_at BETWEEN f.earliest - make_interval(secs => %s) AND f.latest + make_interval(secs => %s)
       FROM scheduling_run r
      WHERE r.id > %s AND r.job_id = f.job_id AND f.held IS NULL AND f.earliest IS NOT NULL AND f.at <= r.admitted_at
        AND NOT EXISTS (SELECT 1 FROM scheduling_run p WHERE p.job_id = r.job_id AND p.number < r.number AND p.admitted_at >= f.at)
@@ -75,7 +75,7 @@ class Forecaster:
         tolerance = SCORE_TOLERANCE * clock.scale()
         newest = fetch("SELECT coalesce(max(id), 0) FROM scheduling_run")[0][0]
         with connection.cursor() as cursor:
-            cursor.execute(_SCORE, [tolerance, tolerance, self._scored_run])
+            cursor.execute(_SCORE, [tolerance.total_seconds(), tolerance.total_seconds(), self._scored_run])
             scored = int(cursor.rowcount)
         # Runs get their ids in order but may commit out of order: look back a little each time.
         self._scored_run = max(self._scored_run, newest - BATCH)

@@ -136,4 +136,9 @@ def _shapes(cluster: ClusterTables) -> dict[int, tuple[NodeShape, ...]]:
             for level in range(len(nodes.levels))
         )
         counts[pool][*(column[node] for column in columns), domains] += 1
-    return {pool: tuple(NodeShape(*shape, count) for shape, count in found.items()) for pool, found in counts.items()}
+    return {pool: tuple(_shape(shape, count) for shape, count in found.items()) for pool, found in counts.items()}
+
+
+def _shape(shape: tuple[Any, ...], count: int) -> NodeShape:
+    flavor, gpus, cpu_m, memory_mib, max_pods, domains = shape
+    return NodeShape(flavor, gpus, cpu_m, memory_mib, max_pods, domains, count)

@@ -20,7 +20,7 @@ from scheduling.states import RunState
 CHECKPOINT_STATES: Final = ("writing", "done")
 PROGRESS_RULE: Final = _("Must be a number from 0 to 1 with at most 6 decimals.")
 MOST_STEPS: Final = 2**63 - 1
-LOSS_LIMIT: Final = 1e300
+LOSS_LIMIT: Final = Decimal("1e300")
 
 
 class BadTokenError(BerthError):
@@ -84,7 +84,8 @@ def _loss(fields: BodyReader) -> float | None:
     value = fields.raw("loss")
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not abs(value) <= LOSS_LIMIT:
+    number = Decimal(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if number is None or not number.is_finite() or not -LOSS_LIMIT <= number <= LOSS_LIMIT:
         fields.problem("loss", _("Must be a number."), code="type")
         return None
-    return float(value)
+    return float(number)

@@ -123,8 +123,8 @@ class BodyReader:
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
             self.problem(key, rule, code="type")
             return None
-        number = Decimal(str(value)) if abs(value) <= high else None
-        if number is None or not number.is_finite() or number < low:
+        number = Decimal(str(value))
+        if not number.is_finite() or not low <= number <= high:
             self.problem(key, _("Must be from %(low)d to %(high)d.") % {"low": low, "high": high}, code="range")
             return None
         try:
