@@ -28,7 +28,25 @@ class NumberField(serializers.FloatField):
     """A number; whole ones come without a point."""
 
 
-class ResourcesSchema(Fields):
+@extend_schema_field({"type": "object", "additionalProperties": {"oneOf": [{"type": "string"}, {"type": "number"}]}})
+class LabelsField(serializers.DictField):
+    """Label → value; numbers become their text."""
+
+
+class Body(Fields):
+    """A part of a body: an optional member that is null or empty counts as left out."""
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for field in fields.values():
+            if not field.required:
+                field.allow_null = True
+                if type(field) is serializers.CharField:
+                    field.allow_blank = True
+        return fields
+
+
+class ResourcesSchema(Body):
     gpu = NumberField(required=False, help_text="Cards of each pod.")
     flavors = serializers.ListField(child=serializers.CharField(), required=False)
     cpu = NumberField(required=False, help_text="Cores of each pod.")
@@ -36,18 +54,18 @@ class ResourcesSchema(Fields):
     vram_per_gpu = NumberField(required=False, allow_null=True, help_text="GiB that each card must have.")
 
 
-class LimitsSchema(Fields):
+class LimitsSchema(Body):
     cpu = NumberField(required=False, allow_null=True)
     memory = NumberField(required=False, allow_null=True)
 
 
-class VolumeSchema(Fields):
+class VolumeSchema(Body):
     claim = serializers.CharField(max_length=63)
     mount = serializers.CharField(max_length=500)
     read_only = serializers.BooleanField(required=False)  # type: ignore[assignment]
 
 
-class RoleSchema(Fields):
+class RoleSchema(Body):
     name = serializers.CharField(max_length=40)
     replicas = serializers.IntegerField(min_value=1, max_value=MOST_REPLICAS)
     min_replicas = serializers.IntegerField(required=False, min_value=1, max_value=MOST_REPLICAS)
@@ -69,37 +87,37 @@ class RoleSchema(Fields):
     fs_group = serializers.IntegerField(required=False, allow_null=True, min_value=1)
 
 
-class TopologySchema(Fields):
+class TopologySchema(Body):
     mode = serializers.ChoiceField(choices=["none", "preferred", "required"])
     level = serializers.CharField(required=False, allow_null=True)
 
 
-class ElasticSchema(Fields):
+class ElasticSchema(Body):
     step = serializers.IntegerField(required=False, allow_null=True, min_value=1)
     cooldown = serializers.IntegerField(required=False, allow_null=True, min_value=0)
 
 
-class CheckpointSchema(Fields):
+class CheckpointSchema(Body):
     path = serializers.CharField(max_length=500)
     interval = serializers.IntegerField(required=False, allow_null=True, min_value=1)
 
 
-class OutputSchema(Fields):
+class OutputSchema(Body):
     claim = serializers.CharField(max_length=63)
     path = serializers.CharField(max_length=500)
 
 
-class AfterSchema(Fields):
+class AfterSchema(Body):
     job = serializers.IntegerField(min_value=1)
     on = serializers.ChoiceField(choices=["success", "any"], required=False)
 
 
-class ArraySchema(Fields):
+class ArraySchema(Body):
     size = serializers.IntegerField(min_value=1, max_value=MOST_MEMBERS)
     limit = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=MOST_MEMBERS)
 
 
-class JobBodySchema(Fields):
+class JobBodySchema(Body):
     """A job as it is submitted; what is left out has the defaults of CONTRACT section 2."""
 
     tenant = serializers.CharField(max_length=40)
@@ -126,7 +144,7 @@ class JobBodySchema(Fields):
     after = AfterSchema(many=True, required=False)
     array = ArraySchema(required=False, allow_null=True)
     callback_url = serializers.CharField(required=False, allow_null=True)
-    labels = serializers.DictField(child=serializers.CharField(allow_blank=True), required=False)
+    labels = LabelsField(required=False)
 
 
 class JobChangeSchema(Fields):

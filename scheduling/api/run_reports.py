@@ -11,19 +11,20 @@ from rest_framework.views import APIView
 
 from berth.common.bodies import number
 from berth.common.units import from_ppm
+from scheduling.api.job_schema import Body
 from scheduling.services.run_reports import BadTokenError, report_run
 from tenants.access.limits import limit_headers, take
 
 SCHEME = "bearer"
 
 
-class ReportedCheckpointSchema(serializers.Serializer[Any]):
+class ReportedCheckpointSchema(Body):
     state = serializers.ChoiceField(choices=["writing", "done"])
     path = serializers.CharField(required=False, max_length=500)
     at = serializers.DateTimeField(required=False)
 
 
-class ReportSchema(serializers.Serializer[Any]):
+class ReportSchema(Body):
     progress = serializers.FloatField(required=False, min_value=0, max_value=1)
     step = serializers.IntegerField(required=False, min_value=0)
     loss = serializers.FloatField(required=False)
