@@ -8,6 +8,7 @@ from scheduling.control.forecasting import Forecaster
 from scheduling.control.loop import Loop
 from scheduling.control.observe import Observer
 from scheduling.control.sweep import sweep as run_sweep
+from scheduling.services.partitions import maintain_partitions as run_maintain_partitions
 
 
 @cache
@@ -48,3 +49,9 @@ def sweep() -> None:
 def forecast() -> None:
     """Start ranges of waiting jobs, where something changed."""
     _forecaster().forecast_if_changed()
+
+
+@shared_task(name="scheduling.maintain_partitions", ignore_result=True)
+def maintain_partitions() -> None:
+    """Partitions for the months ahead, and none that nobody keeps."""
+    run_maintain_partitions()

@@ -55,7 +55,8 @@ def _schedule() -> dict[str, dict[str, Any]]:
         "billing.record_costs": timedelta(seconds=2),
         "billing.meter": timedelta(seconds=60),
         "billing.refresh_drafts": timedelta(seconds=10),
-        "tenants.maintain_partitions": timedelta(hours=6),
+        "scheduling.maintain_partitions": timedelta(hours=6),
+        "tenants.forget_idempotency_keys": timedelta(hours=1),
         "berth.keep_demo_busy": timedelta(seconds=5),
     }
     return {

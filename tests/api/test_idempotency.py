@@ -2,14 +2,17 @@
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, connections, transaction
 from rest_framework.test import APIClient
 
+from berth.common import clock
 from tenants.models import IdempotencyKey, Tenant
 from tenants.services.idempotency import Answer, KeyInFlightError, do_once
+from tenants.tasks import forget_idempotency_keys
 from tests.api.conftest import ClientFor
 from tests.api.problems import code_of
 from tests.factories import a_platform_admin, a_token
@@ -73,6 +76,18 @@ def test_a_key_that_is_no_key_is_told_by_the_header(client_for: ClientFor, key: 
     assert answer.status_code == 400
     [wrong] = answer.json()["errors"]
     assert (wrong["location"], wrong["field"]) == ("header", "Idempotency-Key")
+
+
+@pytest.mark.django_db
+def test_keys_are_forgotten_after_a_day(client_for: ClientFor) -> None:
+    client = client_for(a_platform_admin())
+    for key, slug in (("old", "algo-a"), ("new", "algo-b")):
+        client.post(URL, {"slug": slug, "name": slug}, HTTP_IDEMPOTENCY_KEY=key)
+    IdempotencyKey.objects.filter(key="old").update(created_at=clock.wall_now() - timedelta(hours=25))
+
+    forget_idempotency_keys()
+
+    assert list(IdempotencyKey.objects.values_list("key", flat=True)) == ["new"]
 
 
 def _at_once(calls: list[Callable[[], Any]]) -> list[Any]:
