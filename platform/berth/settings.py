@@ -140,6 +140,12 @@ AUTHENTICATION_BACKENDS = [
     "allauth.account.auth_backends.AuthenticationBackend",
 ]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+# Length and what everybody tries first; no rules of composition (W28).
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 8}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
