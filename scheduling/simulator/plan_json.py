@@ -54,13 +54,7 @@ def _in_unit(key: str, value: int) -> int | float:
 
 def _start(start: Start) -> Document:
     pods = [
-        {
-            "role": pod.role,
-            "index": pod.index,
-            "node": pod.node,
-            "gpus": number(pod.cards_m, MILLI),
-            **({"cards": list(pod.cards)} if pod.cards else {}),
-        }
+        {"role": pod.role, "index": pod.index, "node": pod.node, "gpus": number(pod.cards_m, MILLI)}
         for pod in start.pods
     ]
     own, borrowed = _totals(start.own), _totals(start.borrowed)
