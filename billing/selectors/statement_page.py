@@ -105,7 +105,7 @@ def visible_statement(user: User, number: str) -> Statement:
 
 def statement_view(statement: Statement) -> StatementView:
     """In two queries, however many lines there are."""
-    groups = _groups(statement)
+    groups = sorted(_groups(statement), key=_reading_order)
     return StatementView(
         statement=statement,
         charged=tuple(group for group in groups if group.kind != StatementLine.Kind.EXCLUDED),
@@ -173,6 +173,20 @@ def month_so_far(user: User, tenant: Tenant) -> MonthSoFar | None:
         tenant=tenant, queue__isnull=True, project__isnull=True, ended_at__isnull=True, currency=draft.currency
     ).first()
     return MonthSoFar(draft, budget.amount if budget else None)
+
+
+def _reading_order(group: Group) -> tuple[Any, ...]:
+    """Usage before corrections, cards before CPU and memory, own before borrowed."""
+    meters = [meter.value for meter in Meter]
+    return (
+        group.kind in BY_HAND,
+        not group.meter.endswith("card_hour"),
+        group.flavor,
+        meters.index(group.meter) if group.meter in meters else len(meters),
+        group.held_as,
+        group.borrowed,
+        group.key,
+    )
 
 
 def _groups(statement: Statement) -> list[Group]:

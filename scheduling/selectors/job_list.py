@@ -136,11 +136,6 @@ def matches_without_each(user: User, filters: JobFilters) -> list[tuple[str, str
     ]
 
 
-def newer_than(user: User, filters: JobFilters, job_id: int) -> int:
-    """How many matching jobs have come in since this one: what a live list holds back behind "3 new"."""
-    return filtered_jobs(user, filters).filter(pk__gt=job_id).order_by()[:COUNT_CAP].count()
-
-
 def worst_first(user: User, tenant: Tenant | None, *, only_own: bool, size: int) -> tuple[tuple[JobRow, ...], int]:
     """Live and freshly failed jobs, those that need somebody first, and how many there are in all."""
     jobs: QuerySet[Job] = Job.objects.visible_to(user).filter(

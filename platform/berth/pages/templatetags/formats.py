@@ -116,12 +116,6 @@ def age(at: datetime | None) -> str:
 
 
 @register.filter
-def until(at: datetime | None) -> str:
-    """How long until then in business time, coarse."""
-    return numbers.UNKNOWN if at is None else times.coarse((at - business.now()).total_seconds(), get_language())
-
-
-@register.filter
 def clock(at: datetime | None) -> str:
     """Today the time, else the date and time."""
     if at is None:
