@@ -2,6 +2,14 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+# Entries are insert-only, so the guard steps aside for the one moment in which they learn whose they are.
+FILL = """
+ALTER TABLE billing_ledgerentry DISABLE TRIGGER USER;
+UPDATE billing_ledgerentry entry SET lease_id = segment.lease_id
+  FROM scheduling_leasesegment segment WHERE segment.id = entry.segment_id AND entry.lease_id IS NULL;
+ALTER TABLE billing_ledgerentry ENABLE TRIGGER USER;
+"""
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -23,6 +31,9 @@ class Migration(migrations.Migration):
                 null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="scheduling.lease"
             ),
         ),
+        # The deferred check of the new key would stand in the way of altering the table again.
+        migrations.RunSQL("SET CONSTRAINTS ALL IMMEDIATE", migrations.RunSQL.noop),
+        migrations.RunSQL(FILL, migrations.RunSQL.noop),
         migrations.AddConstraint(
             model_name="ledgerentry",
             constraint=models.CheckConstraint(
