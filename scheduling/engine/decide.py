@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from scheduling.engine.backfill import Timeline, reserve_head
 from scheduling.engine.candidates import CandidateBook
 from scheduling.engine.classes import JobClass
+from scheduling.engine.displace import displace_borrowers
 from scheduling.engine.fit import Verdict, commit_start, end_of, find_start
 from scheduling.engine.impossible import Capacity, Impossible
 from scheduling.engine.order import Contest
@@ -29,12 +30,14 @@ class Decider:
     impossible: dict[JobClass, Impossible] = field(default_factory=dict)
     head_of: dict[int, Head] = field(default_factory=dict)
     verdict_of: dict[JobClass, Verdict] = field(default_factory=dict)
+    _first_start: int = 0
     _timeline: Timeline | None = None
     _heads: dict[int, int] = field(default_factory=dict)
     _kept_idle: dict[tuple[int, int], int] = field(default_factory=dict)
     _stopped_pools: set[int] = field(default_factory=set)
 
     def run(self) -> None:
+        self._first_start = len(self.state.started)
         while (job := self.contest.pop()) >= 0:
             job_class = self.contest.class_of(job)
             if job in self.state.kept:
@@ -42,7 +45,7 @@ class Decider:
             elif job_class.pool in self._stopped_pools:
                 self.behind.add(job)
                 self.waiting.append(job)
-            elif not self._start(job, job_class) and not self._claim(job, job_class):
+            elif not (self._start(job, job_class) or self._displace(job, job_class) or self._claim(job, job_class)):
                 self._wait(job, job_class)
 
     def _start(self, job: int, job_class: JobClass) -> bool:
@@ -58,6 +61,21 @@ class Decider:
         job_class.blocked_from_ms = ends_ms if fit.verdict == Verdict.RESERVED else 0
         self.verdict_of[job_class] = fit.verdict
         return False
+
+    def _displace(self, job: int, job_class: JobClass) -> bool:
+        """Borrowers that were to start in this cycle step back for a job inside its tenant's nominal."""
+        state = self.state
+        if job_class.claim_failed or self.verdict_of.get(job_class) != Verdict.QUOTA:
+            return False
+        ends_ms = end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms)
+        stepped_back = displace_borrowers(state, self.rules, job, job_class, ends_ms=ends_ms, first=self._first_start)
+        for start in stepped_back:
+            start.job_class.blocked_from_ms = 0
+            self.waiting.append(start.job)
+            self.contest.replay(start.job_class)
+        if stepped_back:
+            self._spend(job, job_class)
+        return bool(stepped_back)
 
     def _claim(self, job: int, job_class: JobClass) -> bool:
         """Others leave for it: evictions and the placement that uses them are one decision (SCH-17)."""

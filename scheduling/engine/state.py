@@ -24,7 +24,7 @@ from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import PreemptReason
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Started:
     """A job that starts in this cycle; `borrowed` is by column, what crosses its tenant's boundary."""
 
@@ -112,6 +112,21 @@ class State:
         """Take note of a start and charge it."""
         self.occupy(started.job_class, started.amounts, started.placed, started.ends_ms)
         self.started.append(started)
+
+    def retract(self, started: Started) -> None:
+        """Take back a start of this cycle, which nobody has seen yet."""
+        leaf, tier = started.job_class.leaf, started.job_class.tier
+        self.started.remove(started)
+        self.quota.refund(leaf, started.amounts, tier)
+        self.quota_after.refund(leaf, started.amounts, tier)
+        self.shares.add(leaf, self.shares.vector(tuple((column, -amount) for column, amount in started.amounts)))
+        self.touched.add(started.job_class.tenant)
+        for ask, counts in started.placed:
+            for node, pods in counts.items():
+                self.free.add(node, ask, pods)
+                self.after.add(node, ask, pods)
+                self.settle(node)
+        self._charge_heads(started.job_class, started.amounts, started.placed, started.ends_ms, -1)
 
     def occupy(self, job_class: JobClass, amounts: Sequence[Amount], placed: Placed, ends_ms: int) -> None:
         """Charge pods in both pictures and in those of the heads that they outlast."""

@@ -134,3 +134,17 @@ def test_static_quota_lends_nothing() -> None:
 
     assert codes(world.plan("static-quota")) == {"j": "quota-nominal"}
     assert set(started(world.plan())) == {"j"}
+
+
+def test_a_borrower_steps_back_for_a_nominal_job_behind_a_blocked_head() -> None:
+    """Not started now and evicted a second later: 12 in all, 4 held by c, a's head asks for 12 and a's second job for 4 of its own 8."""
+    world = World(nodes=4).cohort("root", nominal=4).tenant("a", nominal=8).tenant("c", nominal=0)
+    world.running("r", "c", gpu=4, nodes=["n000"]).pending("head", "a", replicas=12, gpu=1, submitted=900)
+    world.pending("borrower", "c", gpu=6, submitted=500)
+    assert set(started(world.plan())) == {"borrower"}
+
+    plan = world.pending("nominal", "a", gpu=4, submitted=100).plan()
+
+    assert set(started(plan)) == {"nominal"}
+    assert not plan.evicts
+    assert codes(plan) == {"head": "quota-borrow-limit", "borrower": "quota-borrow-limit"}
