@@ -21,7 +21,9 @@ def test_database(
             yield
             return
         keep = django_db_keepdb and not django_db_createdb
-        made = setup_databases(verbosity=0, interactive=False, keepdb=keep, aliases={"default"})
+        made = setup_databases(
+            verbosity=0, interactive=False, keepdb=keep, aliases={"default"}, serialized_aliases=set()
+        )
         yield
         connections["simulated"].close()
         if not keep:

@@ -5,6 +5,8 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from berth.common import clock
 from scheduling.cluster.faults import FaultKind, FaultRule
 from scheduling.cluster.port import PodObservation
@@ -31,6 +33,12 @@ class Scene:
 
     def __init__(self, clocks: ExitStack) -> None:
         self._clocks = clocks
+        self._wall_s = 0.0
+        began = clock.wall_now()
+        patch = pytest.MonkeyPatch()
+        clocks.callback(patch.undo)
+        patch.setattr(clock, "monotonic", lambda: 1_000.0 + self._wall_s)
+        patch.setattr(clock, "wall_now", lambda: began + timedelta(seconds=self._wall_s))
         self.flavor: Flavor = a_flavor(pool=a_pool())
         self.cluster = self.flavor.pool.cluster
         self.cohort = a_cohort()
@@ -39,10 +47,10 @@ class Scene:
 
     @classmethod
     @contextmanager
-    def opened(cls) -> Iterator["Scene"]:
-        """A scene at ten in the morning."""
+    def opened(cls, at: datetime = MORNING) -> Iterator["Scene"]:
+        """A scene at ten in the morning, or at an instant of choice."""
         with ExitStack() as clocks:
-            clocks.enter_context(clock.frozen_at(MORNING))
+            clocks.enter_context(clock.frozen_at(at))
             yield cls(clocks)
 
     # --- the world ---
@@ -50,6 +58,11 @@ class Scene:
     def pass_time(self, seconds: float) -> None:
         """Let business time go on."""
         self._clocks.enter_context(clock.frozen_at(clock.now() + timedelta(seconds=seconds)))
+
+    def pass_wall(self, seconds: float) -> None:
+        """Let wall time go on as well, as heartbeats and time-outs see it, and business time with it."""
+        self._wall_s += seconds
+        self.pass_time(seconds)
 
     def add_nodes(self, count: int = 1, **fields: Any) -> list[Node]:
         """Nodes of eight cards, also in the simulated cluster."""
