@@ -68,11 +68,12 @@ class SimulatedCluster:
         name: str,
         _credential_ref: str = "",
         *,
-        now: Callable[[], datetime] = clock.now,
-        wall: Callable[[], datetime] = clock.wall_now,
+        now: Callable[[], datetime] | None = None,
+        wall: Callable[[], datetime] | None = None,
     ) -> None:
         self._name = name
-        self._now, self._wall = now, wall
+        self._now: Callable[[], datetime] = now or clock.now
+        self._wall: Callable[[], datetime] = wall or clock.wall_now
         self.faults = FaultPlan(name)
         self._served: dict[str, Listing[Any]] = {}
 

@@ -49,7 +49,7 @@ _PENDING = f"""SELECT j.id, j.queue_id, j.shape_key, j.tier, j.priority, {ms_of(
 _RUN_COLUMNS = f"""j.shape_key, j.tier, j.priority, {ms_of("j.order_at")}, {ms_of("coalesce(r.started_at, r.admitted_at)")},
     coalesce(j.max_runtime_s * 1000::bigint, {_NEVER})"""
 _SAVE_COLUMNS = f"""coalesce({ms_of("r.checkpoint_at")}, -1), j.checkpoint_path <> '',
-    coalesce(j.checkpoint_interval_s * 1000::bigint, 0), coalesce({ms_of("r.last_resize_at")}, -1)"""
+    coalesce(j.checkpoint_interval_s * 1000::bigint, 0), coalesce({ms_of("r.last_resize_at")}, -1), j.id"""
 _RUNNING = f"""SELECT j.id, r.id, j.queue_id, {_RUN_COLUMNS},
     CASE WHEN r.state = 'stopping' THEN {ms_of("coalesce(r.grace_until, r.stopping_at, r.admitted_at)")} ELSE {_NEVER} END,
     {_SAVE_COLUMNS}
@@ -80,9 +80,11 @@ class WorkTables:
 def read_work(now: datetime, cluster: ClusterTables, tree: TreeTables) -> WorkTables:
     """Jobs that wait for a start, jobs that hold something, and the pods they hold it with."""
     waiting = columns_of(fetch(_PENDING, [sorted(tree.stopped), now]), 12)
-    running = columns_of(fetch(_RUNNING), 14)
+    running = columns_of(fetch(_RUNNING), 15)
     pod_rows = fetch(_PODS)
-    book = _read_shapes(cluster, [*zip(waiting[0], waiting[2], strict=True), *zip(running[0], running[3], strict=True)])
+    book = _read_shapes(
+        cluster, [*zip(waiting[0], waiting[2], strict=True), *zip(running[14], running[3], strict=True)]
+    )
     pods, held_m = _pods(pod_rows, running[1], running[3], book, cluster)
     return WorkTables(
         shapes=tuple(shape for shape, _key in book.values()),
@@ -123,9 +125,23 @@ def _bar(bar: int, shape: Shape) -> int:
 def _running(
     columns: Sequence[tuple[Any, ...]], book: Book, tree: TreeTables, held_m: Mapping[int, int], now_ms: int
 ) -> Running:
-    ids, runs, queues, keys, tiers, priority, submit, start, limit, leaving, saved, checkpoints, interval, resized = (
-        columns
-    )
+    (
+        ids,
+        runs,
+        queues,
+        keys,
+        tiers,
+        priority,
+        submit,
+        start,
+        limit,
+        leaving,
+        saved,
+        checkpoints,
+        interval,
+        resized,
+        _job,
+    ) = columns
     starts = frozen(start, np.int64)
     held = frozen([held_m.get(run, 0) for run in runs], np.int64)
     return Running(
