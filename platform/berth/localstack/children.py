@@ -78,12 +78,15 @@ class Children:
     def deaths(self, name: str) -> int:
         return self._states[name].deaths
 
+    def said(self) -> list[str]:
+        """New loud lines of all logs, each with its process's name."""
+        return [f"{s.child.name} | {line}" for s in self._states.values() for line in s.tail.loud_lines()]
+
     def look(self) -> list[str]:
         """Start again what died and is due; answers lines for the terminal, one per event."""
         now = time.monotonic()
-        lines: list[str] = []
+        lines = self.said()
         for state in self._states.values():
-            lines += [f"{state.child.name} | {line}" for line in state.tail.loud_lines()]
             if state.again_at is not None:
                 if now >= state.again_at:
                     self._again(state)

@@ -17,7 +17,8 @@ def main() -> int:
     from django.db import Error
 
     try:
-        call_command("migrate", interactive=False, verbosity=1)
+        print("bringing the tables up to date")
+        call_command("migrate", interactive=False, verbosity=0)
         ensure_demo()
         call_command("clock_resume")
         call_command("collectstatic", interactive=False, verbosity=0)

@@ -4,7 +4,7 @@ import http.client
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from berth import environment as deployment
@@ -63,8 +63,10 @@ def _prepare(children: Children, variables: Mapping[str, str]) -> None:
     """Migrate, load the demo into an empty database, start the clock again, collect static files: one Django process."""
     log = _LOGS / "prepare.log"
     log.unlink(missing_ok=True)
-    children.start(Child("prepare", [sys.executable, "-m", "berth.localstack.prepare"], log, variables))
+    everything = ("",)
+    children.start(Child("prepare", _module("berth.localstack.prepare", ""), log, variables, loud=everything))
     while not children.has_ended("prepare"):
+        _tell(children.said())
         time.sleep(_LOOK_S / 5)
     code = children.ended_with("prepare")
     children.stop(only=["prepare"])
@@ -116,6 +118,10 @@ def _answers(port: int) -> bool:
 
 
 def _look(children: Children) -> None:
-    for line in children.look():
-        print(line, flush=True)
+    _tell(children.look())
     time.sleep(_LOOK_S)
+
+
+def _tell(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line, flush=True)
