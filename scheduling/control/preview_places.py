@@ -31,7 +31,7 @@ class PlacedPod:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What another queue of the cohort would find if it grew to its nominal: milli-cards wanted, and those on one node."""
+    """What another queue (`tenant/name`) of the cohort would find if it grew to its nominal: milli-cards wanted, and those on one node."""
 
     queue: str
     wanted_m: int
@@ -158,5 +158,5 @@ def _growth(state: State, after: dict[int, int], queue: int, option: Option) -> 
     for number, row in enumerate(state.snapshot.queues):
         missing = state.tree.nominal[row.node][flavor] - state.quota.at(row.node, flavor)
         if number != queue and missing > 0 and state.tree.path[row.node][-1] == root:
-            found.append(Growth(f"{row.tenant}/{row.name}", missing, min(missing, largest // CARD * CARD)))
+            found.append(Growth(row.name, missing, min(missing, largest // CARD * CARD)))
     return tuple(sorted(found, key=lambda each: (-each.wanted_m, each.queue))[:MOST_QUEUES])

@@ -94,7 +94,7 @@ def _holders(wait: WaitReason, job: Job, reader: User, config: Configured) -> tu
         amounts = {str(key): int(value) for key, value in (row.get("amounts") or {}).items()}
         tenant = str(row.get("tenant") or "")
         if tenant == job.tenant.slug:
-            own.append(Holder(amounts, tenant, str(row.get("queue") or ""), row.get("job"), _until(row)))
+            own.append(Holder(amounts, tenant, _queue_name(row), row.get("job"), _until(row)))
             continue
         into = named[tenant] if tenant and (inside is None or tenant in inside) else others
         for key, value in amounts.items():
@@ -113,6 +113,11 @@ def _cohort_slugs(job: Job, config: Configured) -> Collection[str]:
     return frozenset(
         node.name for index, node in enumerate(tree.nodes) if node.kind == "tenant" and tree.path[index][-1] == root
     )
+
+
+def _queue_name(row: Mapping[str, Any]) -> str:
+    """Without the tenant that snapshots put in front."""
+    return str(row.get("queue") or "").rpartition("/")[2]
 
 
 def _until(row: Mapping[str, Any]) -> datetime | None:
