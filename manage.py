@@ -15,8 +15,13 @@ def main() -> None:
     settings = "berth.offline" if OFFLINE.intersection(sys.argv[1:2]) else "berth.settings"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", settings)
     from django.core.management import execute_from_command_line
+    from django.db import OperationalError
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except OperationalError as error:
+        why = " ".join(str(error).split())[:200]
+        sys.exit(f"berth: no answer from the database ({why}): is `make run` running here, or DATABASE_URL right?")
 
 
 if __name__ == "__main__":

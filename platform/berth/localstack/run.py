@@ -21,6 +21,8 @@ _LOOK_S = 0.1
 _DEATHS_BEFORE_GIVING_UP = 3
 _WEB = "web"
 _LOUD = ("level='error'", "level='critical'", "[ERROR]", "[CRITICAL]", "Traceback (most recent call last)")
+_TRACEBACK = ("prepare |   ", "prepare | Traceback")
+"""Stays in the log; its last line, which says what is wrong, is shown."""
 _LOGS = deployment.LOCAL / "log"
 
 
@@ -66,7 +68,7 @@ def _prepare(children: Children, variables: Mapping[str, str]) -> None:
     everything = ("",)
     children.start(Child("prepare", _module("berth.localstack.prepare", ""), log, variables, loud=everything))
     while not children.has_ended("prepare"):
-        _tell(children.said())
+        _tell(line for line in children.said() if not line.startswith(_TRACEBACK))
         time.sleep(_LOOK_S / 5)
     code = children.ended_with("prepare")
     children.stop(only=["prepare"])
