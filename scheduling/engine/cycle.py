@@ -12,7 +12,7 @@ from scheduling.engine.kept import Promises, print_backfill
 from scheduling.engine.later import join_later
 from scheduling.engine.loans import Lenders, end_strict_loans, renew_loans
 from scheduling.engine.order import Contest
-from scheduling.engine.plan import Evict, Plan
+from scheduling.engine.plan import Evict, Plan, Wait
 from scheduling.engine.policy import Policy
 from scheduling.engine.printed import print_shares
 from scheduling.engine.snapshot import Snapshot
@@ -52,12 +52,18 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
 
     aged = AgedBatch(state.table, policy)
     contest = Contest(state, rules, classes, aged, [job for job in line.eligible if job not in started])
-    candidates = CandidateBook(state)
-    decider = Decider(state, rules, contest, Capacity(snapshot, state.table, state.tree, rules), aged, candidates)
+    capacity = Capacity(snapshot, state.table, state.tree, rules)
+    decider = Decider(state, rules, contest, capacity, aged, CandidateBook(state))
     decider.run()
 
+    return _print_plan(state, promises, decider, line.waits)
+
+
+def _print_plan(state: State, promises: Promises, decider: Decider, barred: dict[int, Wait]) -> Plan:
+    """What follows from the decisions: roles that join, splits, loans, reservations; and all of it as the plan states it."""
+    snapshot, contest = state.snapshot, decider.contest
     cards, lenders = CardBook(snapshot), Lenders(state)
-    resizes = join_later(state, rules, classes, cards)
+    resizes = join_later(state, decider.rules, contest.classes, cards)
     splitter = Splitter(state, lenders)
     splitter.run()
     end_strict_loans(state, splitter.now_own)
@@ -68,13 +74,13 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
     ids = snapshot.pending.ids
     return Plan(
         starts=print_starts(state, cards, lenders),
-        evicts=_print_evicts(state, candidates),
+        evicts=_print_evicts(state, decider.candidates),
         resizes=resizes,
         reserves=(*reserves, *backfills),
         releases=(*promises.releases, *replaced),
         loans=(*splitter.loans, *renew_loans(state, {change.loan for change in splitter.loans})),
         recharges=tuple(splitter.recharges),
-        waits=explain_waits(state, decider, line.waits),
+        waits=explain_waits(state, decider, barred),
         shares=print_shares(state),
         order=tuple(ids[job] for job in decider.waiting if contest.class_of(job) not in decider.impossible),
     )

@@ -43,7 +43,7 @@ class Contest:
     def __init__(
         self, state: State, rules: TierRules, classes: ClassBook, aged: AgedBatch, eligible: list[int]
     ) -> None:
-        self._state, self._rules, self._classes, self._aged = state, rules, classes, aged
+        self._state, self._rules, self.classes, self._aged = state, rules, classes, aged
         pending = state.snapshot.pending
         self._queue, self._shape, self._tier = pending.queue.tolist(), pending.shape.tolist(), pending.tier.tolist()
         self._priority, self._submit = pending.priority.tolist(), pending.submit_ms.tolist()
@@ -78,7 +78,7 @@ class Contest:
     def class_of(self, job: int) -> JobClass:
         found = self._class_of.get(job)
         if found is None:
-            found = self._class_of[job] = self._classes.of(self._queue[job], self._shape[job], self._tier[job])
+            found = self._class_of[job] = self.classes.of(self._queue[job], self._shape[job], self._tier[job])
         return found
 
     def pop(self) -> int:
