@@ -61,9 +61,7 @@ def test_one_missed_beat_kills_nothing(scene: Scene) -> None:
 
 def test_a_returning_node_finds_its_old_pods_fenced_and_takes_work_only_when_clean(scene: Scene) -> None:
     """F25."""
-    node, spare = scene.add_nodes(2)
-    Node.objects.filter(pk=spare.pk).update(cordoned=True)
-    scene.port.act(FailNode(spare.name, NodeFailure.SILENT))
+    node = scene.add_nodes()[0]
     job = scene.submit(scene.a_queue(8), seconds=None, labels={"berth.dev/sim-stop-delay": "3"})
     scene.turn()
     scene.go_on(10)
