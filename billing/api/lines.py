@@ -9,6 +9,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from berth.common.filters import StrictBooleanFilter
 from billing.api.documents import LineSerializer, SourceSerializer
 from billing.models import Statement, StatementLine
 from billing.models.price import MeterChoices
@@ -24,7 +25,7 @@ class LineFilter(django_filters.FilterSet):
     meter = django_filters.ChoiceFilter(choices=MeterChoices.choices)
     flavor = django_filters.CharFilter(field_name="flavor_name")
     queue = django_filters.CharFilter(field_name="queue_name")
-    borrowed = django_filters.BooleanFilter()
+    borrowed = StrictBooleanFilter()
     job = django_filters.NumberFilter(field_name="job_id", min_value=1, max_value=2**63 - 1)
 
 

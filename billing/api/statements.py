@@ -13,6 +13,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from berth.common.filters import StrictBooleanFilter
 from berth.common.money import money_text
 from billing.api.documents import PartSerializer, StatementDetailSerializer, StatementSerializer
 from billing.api.download import FORMATS, download
@@ -29,7 +30,7 @@ class StatementFilter(django_filters.FilterSet):
     tenant = django_filters.CharFilter(field_name="tenant__slug")
     period = django_filters.CharFilter(field_name="period__label")
     state = django_filters.ChoiceFilter(choices=Statement.State.choices)
-    superseded = django_filters.BooleanFilter(method="with_superseded")
+    superseded = StrictBooleanFilter(method="with_superseded")
 
     def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         found = super().filter_queryset(queryset)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
@@ -91,10 +92,11 @@ class JobViewSet(BerthViewSet):
         """Submit a job. Bad input and what could never run are a 400 with every wrong field; over quota now is accepted and waits."""
         return self._made(submit_job(self.user, request.data))
 
-    @extend_schema(operation_id="jobs_preview", request=JobBodySchema, responses=PreviewSchema)
+    # Any object is taken, since what is wrong with it is what a preview lists.
+    @extend_schema(operation_id="jobs_preview", request=OpenApiTypes.OBJECT, responses=PreviewSchema)
     @action(detail=False, methods=["post"])
     def preview(self, request: Request) -> Response:
-        """What would happen if this body were submitted now. Changes nothing."""
+        """What would happen if this body, as of `POST /jobs`, were submitted now. Changes nothing."""
         return Response(preview_document(preview_job(self.user, request.data)))
 
     @extend_schema(request=JobChangeSchema, responses=JobSchema)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import ParseError, ValidationError
 from rest_framework.parsers import BaseParser
+from rest_framework.settings import api_settings
 
 from berth.common.problems import TooLarge
 
@@ -32,6 +33,8 @@ class StrictJSONParser(BaseParser):
             found = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
         except (ValueError, RecursionError) as error:
             raise ParseError(_("The body is not valid JSON: %(why)s") % {"why": _why(error)}) from error
+        if not isinstance(found, dict):
+            raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [_("Give a JSON object.")]})
         if "\\u" in text:
             problems = list(_unstorable(found, ()))
             if problems:

@@ -4,7 +4,7 @@ from typing import Any
 
 from drf_canon.errors.handler import CONTENT_TYPE
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.plumbing import ComponentRegistry
+from drf_spectacular.plumbing import ComponentRegistry, is_list_serializer
 from drf_spectacular.utils import OpenApiResponse
 
 from berth.common.problems import ProblemSerializer
@@ -47,13 +47,20 @@ class BerthSchema(AutoSchema):
             )
         return operation
 
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        """`list` is also the handler of addresses that answer one object (`/me`, `/cluster`): those have no pages."""
+        described = self.get_response_serializers() if serializer is None else serializer
+        if getattr(self.view, "pagination_class", None) is None and not is_list_serializer(described):
+            return False
+        return bool(super()._is_list_view(serializer))
+
     def _problems(self, operation: dict[str, Any]) -> dict[str, str]:
         found = dict(_ALWAYS)
         writes = self.method in {"POST", "PATCH", "PUT", "DELETE"}
         takes_query = any(parameter["in"] == "query" for parameter in operation.get("parameters", []))
         if writes or takes_query or self.method == "GET":
             found["400"] = "Wrong input: every wrong field"
-        if writes or any(parameter["in"] == "path" for parameter in operation.get("parameters", [])):
+        if writes or takes_query or any(parameter["in"] == "path" for parameter in operation.get("parameters", [])):
             found["404"] = "Not found, or not visible"
         if writes:
             found |= {"409": "In conflict with the current state", "413": "Body too large", "415": "Body is not JSON"}
