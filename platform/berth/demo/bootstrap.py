@@ -15,14 +15,15 @@ from berth.demo.history import load_history
 from berth.demo.money import close_last_month, list_prices, record_all_costs
 from berth.demo.organisation import BILLING_ZONE, FULL, SCENARIOS, Organisation
 from berth.demo.past import live_through
-from berth.demo.people import create_people, renew_sign_ins, write_sign_ins
+from berth.demo.people import SignIn, create_people, renew_sign_ins, write_sign_ins
 from berth.demo.scenes import running_in
 from berth.demo.virtual import start_machines, start_pods
 from berth.demo.workload import ZONE, asks_between, asks_of_today
-from tenants.models import Tenant
+from tenants.models import AuditEvent, Tenant
 
 FILE: Final = "demo.json"
 QUIET_DAYS: Final = 1
+BEGUN, LOADED = "demo.begun", "demo.loaded"
 Say = Callable[[str], None]
 
 
@@ -30,13 +31,18 @@ class OtherDataError(BerthError):
     """The database holds something else; nothing was changed."""
 
     code = "other-data"
-    message = "The database already holds other tenants (%(tenants)s). Use an empty database, or --replace to delete everything in it first."
+    message = (
+        "The database already holds other tenants (%(tenants)s). "
+        "Use an empty database, or --replace to delete everything in it first."
+    )
 
 
 def bootstrap(scenario: str | None, *, replace: bool, local: Path, url: str, say: Say) -> bool:
     """Build what was asked for; False if it stands already. Raises OtherDataError. All or nothing."""
     organisation = SCENARIOS[scenario] if scenario else FULL
     if replace:
+        _empty()
+    if is_half_done():
         _empty()
     present = set(Tenant.objects.values_list("slug", flat=True))
     wanted = {tenant.slug for tenant in organisation.tenants}
@@ -54,7 +60,18 @@ def bootstrap(scenario: str | None, *, replace: bool, local: Path, url: str, say
     else:
         people = _build_full(organisation, now, say)
     write_sign_ins(people, path=path, url=url)
+    _mark(LOADED, scenario)
     return True
+
+
+def is_half_done() -> bool:
+    """Whether a load was begun and never ended: killed on the way, it is done again from the start."""
+    marks = AuditEvent.objects.filter(action__in=[BEGUN, LOADED]).order_by("-pk").values_list("action", flat=True)
+    return marks.first() == BEGUN
+
+
+def _mark(action: str, scenario: str | None) -> None:
+    AuditEvent.objects.create(at=clock.now(), action=action, object_type="demo", object_id=scenario or "full")
 
 
 def bootstrap_supply() -> bool:
@@ -77,12 +94,13 @@ def first_of_last_month(now: datetime) -> datetime:
     return (first - timedelta(days=1)).replace(day=1)
 
 
-def _build_full(organisation: Organisation, now: datetime, say: Say) -> list:  # type: ignore[type-arg]
+def _build_full(organisation: Organisation, now: datetime, say: Say) -> list[SignIn]:
     since = first_of_last_month(now)
     asks = sorted([*asks_between(since, now), *asks_of_today(now)], key=lambda ask: (ask.at, ask.tenant, ask.name))
     say(f"running {len(asks)} jobs of {(now - since).days} days through the scheduler ({BILLING_ZONE})")
     past = live_through(organisation, asks, since=since, until=now)
     with transaction.atomic():
+        _mark(BEGUN, None)
         build_organisation(organisation, since=since)
         people = create_people(list(Tenant.objects.order_by("slug")), since=since)
         list_prices(organisation, since=since)
@@ -96,9 +114,10 @@ def _build_full(organisation: Organisation, now: datetime, say: Say) -> list:  #
     return people
 
 
-def _build_scene(scenario: str, organisation: Organisation, now: datetime) -> list:  # type: ignore[type-arg]
+def _build_scene(scenario: str, organisation: Organisation, now: datetime) -> list[SignIn]:
     since = now - timedelta(days=QUIET_DAYS)
     with transaction.atomic():
+        _mark(BEGUN, scenario)
         build_organisation(organisation, since=since)
         people = create_people(list(Tenant.objects.order_by("slug")), since=since)
         list_prices(organisation, since=since)

@@ -93,17 +93,7 @@ def _nodes(spec: NodeSpec, cluster: Cluster, flavor: Flavor, since: datetime) ->
         )
         for i in range(spec.count)
     )
-    Card.objects.bulk_create(
-        Card(
-            node=node,
-            index=index,
-            flavor=flavor,
-            mode=flavor.mode,
-            health=Card.Health.FAILED if index in out.get(i + 1, ()) else Card.Health.OK,
-        )
-        for i, node in enumerate(nodes)
-        for index in range(spec.gpus)
-    )
+    _cards(spec, nodes, flavor)
     domains = [("z1", spec.rack.format(rack=i // spec.per_rack)) for i in range(spec.count)]
     NodeDomain.objects.bulk_create(
         NodeDomain(node=node, rank=rank, level=level, domain=domain)
@@ -122,6 +112,21 @@ def _nodes(spec: NodeSpec, cluster: Cluster, flavor: Flavor, since: datetime) ->
             during=(since, None),
         )
         for i, node in enumerate(nodes)
+    )
+
+
+def _cards(spec: NodeSpec, nodes: list[Node], flavor: Flavor) -> None:
+    out = dict(spec.cards_out)
+    Card.objects.bulk_create(
+        Card(
+            node=node,
+            index=index,
+            flavor=flavor,
+            mode=flavor.mode,
+            health=Card.Health.FAILED if index in out.get(i + 1, ()) else Card.Health.OK,
+        )
+        for i, node in enumerate(nodes)
+        for index in range(spec.gpus)
     )
 
 

@@ -3,20 +3,18 @@
 What was still running when the past ends stays an admitted run with open leases: the loop takes it from there.
 """
 
-from collections import defaultdict
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from django.db import models, transaction
-from psycopg.types.range import TimestamptzRange
+from django.db import transaction
 
 from berth.common import units
 from berth.demo.copying import copy_rows
+from berth.demo.holds import add_loan, add_pods
 from berth.demo.past import Attempt, PastJob
 from berth.demo.workload import Ask
-from scheduling.cluster.names import SIM_DURATION, SIM_OUTCOME, SIM_UTILISATION, pod_name
-from scheduling.engine.plan import Placement
+from berth.demo.written import Known, Rows
+from scheduling.cluster.names import SIM_DURATION, SIM_OUTCOME, SIM_UTILISATION
 from scheduling.models import (
     Card,
     Job,
@@ -42,41 +40,9 @@ IMAGE: Final = "registry.example/train:2026.10"
 ENDED: Final = ("succeeded", "failed", "cancelled")
 
 
-@dataclass(slots=True)
-class _Known:
-    """Rows that history points at, by the names the engine used."""
-
-    queues: dict[tuple[str, str], Queue]
-    flavors: dict[str, Flavor]
-    nodes: dict[str, Node]
-    cards: dict[tuple[int, int], int]
-    users: dict[str, User]
-    tenants: dict[str, Tenant]
-    cohorts: dict[str, Cohort]
-    shapes: dict[tuple[Any, ...], str] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Rows:
-    """Instances by model, with primary keys given in order."""
-
-    known: _Known
-    since: datetime
-    rows: dict[type[models.Model], list[Any]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, model: type[models.Model], **values: Any) -> Any:
-        found = self.rows[model]
-        row = model(id=len(found) + 1, **values)
-        found.append(row)
-        return row
-
-    def at(self, ms: int) -> datetime:
-        return self.since + timedelta(milliseconds=ms)
-
-
 def load_history(jobs: list[PastJob], *, since: datetime) -> int:
     """COPY the past into an organisation without jobs. Returns the number of jobs. All or nothing."""
-    rows = _Rows(_known(), since.astimezone(UTC))
+    rows = Rows(_known(), since.astimezone(UTC))
     for job in jobs:
         _add_job(rows, job)
     order = (
@@ -124,8 +90,8 @@ def body_of(ask: Ask) -> dict[str, Any]:
     return body
 
 
-def _known() -> _Known:
-    return _Known(
+def _known() -> Known:
+    return Known(
         queues={
             (queue.tenant.slug, queue.name): queue
             for queue in Queue.objects.select_related("tenant__cohort", "pool__cluster")
@@ -139,7 +105,7 @@ def _known() -> _Known:
     )
 
 
-def _shape_of(known: _Known, ask: Ask, body: dict[str, Any]) -> str:
+def _shape_of(known: Known, ask: Ask, body: dict[str, Any]) -> str:
     key = (ask.tenant, ask.queue, ask.pods, ask.cards, ask.cpu, ask.memory_gib, ask.flavor, ask.rack)
     if key not in known.shapes:
         judged = judge(known.users[f"{ask.tenant}-member"], body, Action.JOB_SUBMIT)
@@ -147,7 +113,7 @@ def _shape_of(known: _Known, ask: Ask, body: dict[str, Any]) -> str:
     return known.shapes[key]
 
 
-def _add_job(rows: _Rows, past: PastJob) -> None:
+def _add_job(rows: Rows, past: PastJob) -> None:
     ask, known = past.ask, rows.known
     queue, body = known.queues[ask.tenant, ask.queue], body_of(ask)
     submitted = ask.at.astimezone(UTC)
@@ -198,7 +164,7 @@ def _state(ask: Ask, last: Attempt | None) -> str:
     return "succeeded" if ask.outcome == "succeeded" else "failed"
 
 
-def _add_role(rows: _Rows, job: Job, ask: Ask) -> None:
+def _add_role(rows: Rows, job: Job, ask: Ask) -> None:
     role = rows.add(
         Role,
         job_id=job.pk,
@@ -217,7 +183,7 @@ def _add_role(rows: _Rows, job: Job, ask: Ask) -> None:
 
 
 def _moved(
-    rows: _Rows, job: Job, at: datetime, old: str, new: str, reason: str, *, run: Run | None = None, actor: str = ""
+    rows: Rows, job: Job, at: datetime, old: str, new: str, reason: str, *, run: Run | None = None, actor: str = ""
 ) -> None:
     rows.add(
         Transition,
@@ -233,7 +199,7 @@ def _moved(
     )
 
 
-def _add_attempt(rows: _Rows, job: Job, queue: Queue, number: int, attempt: Attempt, ask: Ask) -> None:
+def _add_attempt(rows: Rows, job: Job, queue: Queue, number: int, attempt: Attempt, ask: Ask) -> None:
     start = rows.at(attempt.start_ms)
     over = attempt.end_ms is not None
     preempted = attempt.notice_ms is not None
@@ -263,12 +229,12 @@ def _add_attempt(rows: _Rows, job: Job, queue: Queue, number: int, attempt: Atte
     if over:
         _moved(rows, job, start, "starting", "running", "started")
         _end_attempt(rows, job, run, attempt, reason)
-    _add_pods(rows, run, attempt, reason)
+    add_pods(rows, run, attempt, reason)
     for opened_ms, loan in attempt.loans:
-        _add_loan(rows, run, queue, attempt, opened_ms, loan)
+        add_loan(rows, run, queue, attempt, opened_ms, loan)
 
 
-def _end_attempt(rows: _Rows, job: Job, run: Run, attempt: Attempt, reason: str) -> None:
+def _end_attempt(rows: Rows, job: Job, run: Run, attempt: Attempt, reason: str) -> None:
     assert attempt.end_ms is not None  # noqa: S101 - the caller's case
     end = rows.at(attempt.end_ms)
     if attempt.notice_ms is None:
@@ -293,113 +259,3 @@ def _end_attempt(rows: _Rows, job: Job, run: Run, attempt: Attempt, reason: str)
     )
     _moved(rows, job, notice, "running", "stopping", attempt.preempt_reason)
     _moved(rows, job, end, "stopping", "queued", "preempted")
-
-
-def _add_pods(rows: _Rows, run: Run, attempt: Attempt, reason: str) -> None:
-    phase = {"succeeded": "succeeded", "preempted": "gone"}.get(reason, "failed")
-    for rank, placement in enumerate(attempt.placements):
-        node = rows.known.nodes[str(placement.node)]
-        over = attempt.end_ms is not None
-        pod = rows.add(
-            Pod,
-            run_id=run.pk,
-            role_name=placement.role,
-            rank=rank,
-            index=placement.index,
-            name=pod_name(run.job_id, run.number, placement.role, placement.index),
-            node_id=node.pk,
-            phase=phase if over else "planned",
-            created_at=run.admitted_at if over else None,
-            started_at=run.started_at,
-            finished_at=run.ended_at,
-            exit_code={"succeeded": 0, "preempted": 143, "oom": 137}.get(reason, 1) if over else None,
-        )
-        _add_leases(rows, run, pod, placement, attempt)
-
-
-def _add_leases(rows: _Rows, run: Run, pod: Pod, placement: Placement, attempt: Attempt) -> None:
-    """One lease a card, own cards first; a change of the split closes a segment and opens the next."""
-    known = rows.known
-    flavor = None if placement.flavor is None else known.flavors[str(placement.flavor)].pk
-    slots: list[int | None] = list(placement.cards) or [None]
-    for slot, card in enumerate(slots):
-        flags = [
-            (
-                at_ms,
-                card is not None
-                and slot >= len(placement.cards) - split[placement.role, placement.index] // units.MILLI,
-            )
-            for at_ms, split in attempt.borrowed
-        ]
-        lease = rows.add(
-            Lease,
-            run_id=run.pk,
-            pod_id=pod.pk,
-            slot=slot,
-            node_id=pod.node_id,
-            card_id=None if card is None else known.cards[pod.node_id, card],
-            flavor_id=flavor,
-            quantity=0 if card is None else units.UNITS_PER_CARD,
-            borrowed=flags[-1][1],
-            cpu_m=placement.cpu_m if slot == 0 else 0,
-            memory_mib=placement.memory_mib if slot == 0 else 0,
-            vram_mib=placement.vram_mib // max(1, len(placement.cards)),
-            opened_at=run.admitted_at,
-            closed_at=run.ended_at,
-        )
-        _add_segments(rows, lease, flags, attempt)
-
-
-def _add_segments(rows: _Rows, lease: Lease, flags: list[tuple[int, bool]], attempt: Attempt) -> None:
-    if attempt.end_ms is None:
-        # What an open lease held before its last change of split is cut already, as the loop would have done.
-        until_ms = flags[-1][0]
-    else:
-        until_ms = attempt.notice_ms or attempt.end_ms
-    merged = [flag for i, flag in enumerate(flags) if i == 0 or flag[1] != flags[i - 1][1]]
-    ends = [at_ms for at_ms, _ in merged[1:]] + [until_ms]
-    for (from_ms, borrowed), to_ms in zip(merged, ends, strict=True):
-        _add_segment(rows, lease, "billable", from_ms, min(to_ms, until_ms), borrowed=borrowed)
-    if attempt.end_ms is not None and attempt.notice_ms is not None:
-        _add_segment(rows, lease, "grace", attempt.notice_ms, attempt.end_ms, borrowed=flags[-1][1])
-
-
-def _add_segment(rows: _Rows, lease: Lease, kind: str, from_ms: int, to_ms: int, *, borrowed: bool) -> None:
-    if from_ms >= to_ms:
-        return
-    rows.add(
-        LeaseSegment,
-        lease_id=lease.pk,
-        card_id=lease.card_id,
-        kind=kind,
-        during=TimestamptzRange(rows.at(from_ms), rows.at(to_ms), "[)"),
-        quantity=lease.quantity,
-        borrowed=borrowed,
-    )
-
-
-def _add_loan(rows: _Rows, run: Run, queue: Queue, attempt: Attempt, opened_ms: int, loan: Any) -> None:
-    """A later loan of the same run and flavor replaces the earlier; an open one has been renewed past the present."""
-    later = [at_ms for at_ms, other in attempt.loans if at_ms > opened_ms and other.flavor == loan.flavor]
-    ended_ms = min(later, default=attempt.end_ms)
-    row = rows.add(
-        Loan,
-        run_id=run.pk,
-        queue_id=queue.pk,
-        flavor_id=rows.known.flavors[str(loan.flavor)].pk,
-        amount_m=loan.amount_m,
-        opened_at=rows.at(opened_ms),
-        expires_at=rows.at(loan.expires_ms),
-        ended_at=None if ended_ms is None else rows.at(ended_ms),
-        why="" if ended_ms is None else "returned",
-    )
-    for kind, name, amount_m in loan.sides:
-        rows.add(LoanSide, loan_id=row.pk, amount_m=amount_m, **{f"{kind}_id": _side(rows.known, kind, str(name))})
-
-
-def _side(known: _Known, kind: str, name: str) -> int:
-    """The lender's row: queues are named `tenant/queue` in files."""
-    if kind == "queue":
-        tenant, _, queue = name.partition("/")
-        return int(known.queues[tenant, queue].pk)
-    return int((known.tenants if kind == "tenant" else known.cohorts)[name].pk)

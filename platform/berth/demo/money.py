@@ -21,9 +21,9 @@ def list_prices(organisation: Organisation, *, since: datetime) -> None:
     book = create_price_book(name=f"list {since.astimezone(ZONE):%Y}", currency=CURRENCY, note=BILLING_ZONE)
     flavors = {flavor.name: flavor for flavor in Flavor.objects.all()}
     for spec in organisation.flavors:
-        create_rate(
-            NewRate(price_book=book, meter="card_hour", flavor=flavors[spec.name], price=spec.price, valid_from=since)
-        )
+        flavor = flavors.get(spec.name)
+        if flavor is not None:
+            create_rate(NewRate(price_book=book, meter="card_hour", flavor=flavor, price=spec.price, valid_from=since))
     for meter in METERS_AT_ZERO:
         create_rate(NewRate(price_book=book, meter=meter, price=FREE, valid_from=since))
 

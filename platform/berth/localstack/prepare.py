@@ -33,7 +33,9 @@ def ensure_demo() -> None:
     from django.contrib.auth import get_user_model
     from django.core.management import call_command
 
-    if not get_user_model().objects.exists():
+    from berth.demo.bootstrap import is_half_done
+
+    if not get_user_model().objects.exists() or is_half_done():
         call_command("bootstrap_demo")
 
 
