@@ -28,7 +28,9 @@ def test_the_committed_document_is_what_is_served(document: dict[str, Any]) -> N
 
 def test_every_endpoint_is_in_the_document(document: dict[str, Any]) -> None:
     described = {
-        f"{method.upper()} {path.removeprefix(PREFIX)}" for path, methods in document["paths"].items() for method in methods
+        f"{method.upper()} {path.removeprefix(PREFIX)}"
+        for path, methods in document["paths"].items()
+        for method in methods
     }
 
     assert {endpoint.name for endpoint in endpoints()} == described

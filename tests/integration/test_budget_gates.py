@@ -79,7 +79,7 @@ def test_settling_gives_the_reservation_back_and_adds_what_was_spent() -> None:
     release_budget(**_names(queue), amount=Decimal(30))
 
     gate.refresh_from_db()
-    assert (gate.reserved, gate.spent) == (0, Decimal("12.5"))
+    assert (gate.reserved, gate.spent) == (Decimal(0), Decimal("12.5"))
 
 
 @pytest.mark.django_db
@@ -112,4 +112,4 @@ def test_starts_at_once_do_not_pass_the_limit_together() -> None:
         thread.join(DEADLINE_S)
 
     gate.refresh_from_db()
-    assert (sorted(outcomes), gate.reserved) == ([False, False, False, True, True], 80)
+    assert (sorted(outcomes), gate.reserved) == ([False, False, False, True, True], Decimal(80))
