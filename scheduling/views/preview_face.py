@@ -1,19 +1,21 @@
 """A preview in the shapes the page's components read: the same answer as REST's, in inner units and instants."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from berth.common.reasons import Amounts
 from scheduling.control.preview import Preview, instant
 from scheduling.control.preview_cost import CostRange
-from scheduling.engine.plan import Start, Wait
+from scheduling.control.preview_places import Growth, Place
+from scheduling.engine.plan import Wait
+from scheduling.engine.units import CARD
 from scheduling.selectors.start_ranges import StartRange
 from scheduling.simulator.eta import CannotTell
 
 
 @dataclass(frozen=True, slots=True)
 class NodePart:
-    """What the job would hold of one node: how many pods with how many cards."""
+    """What the job would hold of one node: how many pods with how many milli-cards."""
 
     node: str
     pods: int
@@ -21,39 +23,46 @@ class NodePart:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceFace:
+    """One way to place the job, node by node, with what it costs everybody."""
+
+    nodes: tuple[NodePart, ...]
+    crossed: tuple[str, ...]
+    slowdown_ppm: int
+    broken: int
+    stranded_m: int
+    growth: tuple[Growth, ...]
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PreviewFace:
-    """`wait` is None where it would start at once; own, borrowed and nodes are empty where it would wait."""
+    """`wait` is None where it would start at once; `places` are empty where it would wait, the chosen one comes first."""
 
     start: StartRange | None
     wait: Wait | None
     cost: CostRange | None
-    own: Amounts
-    borrowed: Amounts
-    nodes: tuple[NodePart, ...]
-    crossed: tuple[str, ...]
-    slowdown_ppm: int
+    own_m: int
+    borrowed_m: int
+    places: tuple[PlaceFace, ...]
 
     @property
     def starts_now(self) -> bool:
-        return bool(self.nodes)
+        return bool(self.places)
 
 
 def face_of(preview: Preview) -> PreviewFace:
-    start = preview.start
     return PreviewFace(
-        start=_range(preview),
+        start=_range(preview.estimate),
         wait=preview.wait,
         cost=preview.cost,
-        own=start.own if start else {},
-        borrowed=start.borrowed if start else {},
-        nodes=_nodes(start, preview) if start else (),
-        crossed=tuple(start.levels_crossed) if start else (),
-        slowdown_ppm=start.slowdown_ppm if start else 0,
+        own_m=preview.own_m,
+        borrowed_m=preview.borrowed_m,
+        places=tuple(_place(place) for place in preview.places),
     )
 
 
-def _range(preview: Preview) -> StartRange | None:
-    estimate: Any = preview.estimate
+def _range(estimate: Any) -> StartRange | None:
     if estimate is None:
         return None
     if isinstance(estimate, CannotTell):
@@ -61,11 +70,21 @@ def _range(preview: Preview) -> StartRange | None:
     return StartRange(instant(estimate.earliest_ms), instant(estimate.likely_ms), instant(estimate.latest_ms), "")
 
 
-def _nodes(start: Start, preview: Preview) -> tuple[NodePart, ...]:
-    names = preview.nodes or {}
+def _place(place: Place) -> PlaceFace:
+    return PlaceFace(
+        nodes=_nodes(place.pods),
+        crossed=place.levels_crossed,
+        slowdown_ppm=place.slowdown_ppm,
+        broken=place.broken,
+        stranded_m=place.stranded_m,
+        growth=place.growth,
+        chosen=place.chosen,
+    )
+
+
+def _nodes(pods: Sequence[Any]) -> tuple[NodePart, ...]:
     found: dict[str, tuple[int, int]] = {}
-    for pod in start.pods:
-        name = names.get(pod.node, str(pod.node))
-        pods, cards = found.get(name, (0, 0))
-        found[name] = (pods + 1, cards + pod.cards_m)
-    return tuple(NodePart(name, pods, cards) for name, (pods, cards) in found.items())
+    for pod in pods:
+        held, cards = found.get(pod.node, (0, 0))
+        found[pod.node] = (held + 1, cards + len(pod.cards) * CARD)
+    return tuple(NodePart(node, held, cards) for node, (held, cards) in found.items())

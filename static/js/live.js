@@ -18,7 +18,8 @@
 
   const inUse = (region) => {
     const focused = document.activeElement;
-    if (focused && focused !== document.body && region.contains(focused)) return true;
+    const reads = focused && focused !== document.body && !focused.matches("[data-pause]");
+    if (reads && region.contains(focused)) return true;
     if (region.querySelector("details.b-menu[open], dialog[open], [data-busy]")) return true;
     const selection = window.getSelection();
     if (!selection || selection.isCollapsed || selection.rangeCount === 0) return false;

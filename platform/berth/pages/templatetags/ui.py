@@ -110,11 +110,9 @@ def amounts(mapping: Mapping[str, int]) -> str:
 
 @register.inclusion_tag("components/card_row.html")
 def card_row(cards_m: int) -> dict[str, Any]:
-    """Whole cards as a row of cells, eight to a node's width; shares are drawn as one cell."""
-    return {
-        "cells": [index * CELL_PX for index in range(max(1, min(cards_m // 1000, CELLS_SHOWN)))],
-        "width": CELL_PX * CELLS_SHOWN,
-    }
+    """Whole cards as a row of cells, sixteen at most; the number beside it is the truth."""
+    cells = max(1, min(cards_m // 1000, CELLS_SHOWN))
+    return {"cells": [index * CELL_PX for index in range(cells)], "width": CELL_PX * cells}
 
 
 @register.filter
