@@ -267,8 +267,14 @@ def _store_leases(
     placed: Sequence[tuple[Pod, int]],
     at: datetime,
 ) -> None:
-    """COPY leases, their segments and the identities of the rows they came from."""
+    """COPY leases, their segments and the identities of the rows they came from.
+
+    Triggers and keys plan their look-ups once a session, by the size a table has then. On a table that starts empty that
+    is a scan of all of it, and the import would take the square of its rows: here they are planned anew, by index.
+    """
     with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("DISCARD PLANS")
         cursor.execute(
             "SELECT nextval(pg_get_serial_sequence('scheduling_lease', 'id')) FROM generate_series(1, %s)",
             [len(leases)],
@@ -288,6 +294,7 @@ def _store_leases(
         with cursor.copy(f"COPY scheduling_importedevent ({', '.join(_EVENT)}) FROM STDIN") as copy:
             for lease_id, lease in zip(ids, leases, strict=True):
                 copy.write_row((lease.source, lease.event_id, lease.digest, lease_id, at))
+        cursor.execute("SET LOCAL enable_seqscan = on")
 
 
 def _segments(lease: PastLease) -> Iterator[tuple[LeaseSegment.Kind, TimestamptzRange]]:
