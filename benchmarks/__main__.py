@@ -1,0 +1,58 @@
+"""`make bench`: every benchmark after the other, each a process of its own; results in benchmarks/results/. `--full` runs them long."""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+
+SHORT = {
+    "plan": (
+        "benchmarks/bench_plan.py",
+        "--nodes",
+        "1250",
+        "--tenants",
+        "100",
+        "--waiting",
+        "5000",
+        "--classes",
+        "200",
+    ),
+    "cycle": ("-m", "benchmarks.bench_cycle"),
+    "submit": ("-m", "benchmarks.bench_submit", "--seconds", "60"),
+    "teams_week": ("benchmarks/teams_week.py",),
+}
+FULL = {
+    **SHORT,
+    "plan_full": ("benchmarks/bench_plan.py", "--nodes", "12500", "--tenants", "1000", "--waiting", "50000", "--classes", "2000"),
+}  # fmt: skip
+LONGEST_S = 1800
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("names", nargs="*", help=f"only these: {', '.join(FULL)}")
+    given = parser.parse_args()
+    chosen = FULL if given.full else SHORT
+    RESULTS.mkdir(exist_ok=True)
+    failed = [name for name in given.names or chosen if not _run(name, FULL[name])]
+    print(f"failed: {', '.join(failed)}" if failed else f"results in {RESULTS.relative_to(ROOT)}/")
+    return 1 if failed else 0
+
+
+def _run(name: str, command: tuple[str, ...]) -> bool:
+    print(f"== {name}", flush=True)
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=LONGEST_S, check=False
+    )
+    print(done.stdout, flush=True)
+    if done.returncode == 0:
+        (RESULTS / f"{name}.json").write_text(done.stdout)
+    return done.returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
