@@ -44,6 +44,22 @@ def word(code: str, kind: str = "job") -> Any:
 
 
 @register.filter
+def word_of_wait(code: str) -> Any:
+    """`word:"wait"` where a filter's argument cannot be written (inside blocktranslate)."""
+    return words.plain_word("wait", code)
+
+
+@register.filter
+def word_of_preempt(code: str) -> Any:
+    return words.plain_word("preempt", code)
+
+
+@register.filter
+def word_of_segment(code: str) -> Any:
+    return words.plain_word("segment", code)
+
+
+@register.filter
 def resource_name(key: str) -> Any:
     return words.resource_name(key)
 
