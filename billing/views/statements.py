@@ -1,7 +1,7 @@
 """Statements: what do I owe, and can I check it?"""
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -13,22 +13,23 @@ from billing.selectors.statement_page import (
     statement_view,
     visible_statement,
 )
+from tenants.access.page_request import PageRequest
 from tenants.permissions import Action, require
 
 
 @login_required
 @require_safe
-def statements(request: HttpRequest) -> HttpResponse:
+def statements(request: PageRequest) -> HttpResponse:
     """Current versions, newest period first; of the chosen tenant, or of all that finance sees."""
     require(request.user, Action.STATEMENT_READ)
-    tenant = request.tenant or None  # type: ignore[attr-defined]
+    tenant = request.tenant or None
     context = {"tenant": tenant, "statements": statement_list(request.user, tenant)}
     return render(request, "billing/statements.html", context)
 
 
 @login_required
 @require_safe
-def statement(request: HttpRequest, number: str) -> HttpResponse:
+def statement(request: PageRequest, number: str) -> HttpResponse:
     """All lines on one page, so that it can be seen to add up. Raises NotFoundError."""
     found = visible_statement(request.user, number)
     require(request.user, Action.STATEMENT_READ, found.tenant)
@@ -37,7 +38,7 @@ def statement(request: HttpRequest, number: str) -> HttpResponse:
 
 @login_required
 @require_safe
-def drill(request: HttpRequest, number: str) -> HttpResponse:
+def drill(request: PageRequest, number: str) -> HttpResponse:
     """One step down, in place: `group` opens into its jobs, `line` into leases, segments and the price version."""
     found = visible_statement(request.user, number)
     require(request.user, Action.STATEMENT_READ, found.tenant)
@@ -49,7 +50,7 @@ def drill(request: HttpRequest, number: str) -> HttpResponse:
     return render(request, "billing/group_jobs.html", {"statement": found, "group": group, "jobs": jobs})
 
 
-def _number(request: HttpRequest, name: str) -> int:
+def _number(request: PageRequest, name: str) -> int:
     text = request.GET.get(name, "")
     if not text.isdecimal() or len(text) > 18:
         raise NotFoundError

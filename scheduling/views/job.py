@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -17,6 +17,7 @@ from scheduling.selectors.job_page import job_view, visible_job
 from scheduling.selectors.quota_lines import cohort_members
 from scheduling.services.cancel import cancel_job
 from scheduling.services.parking import resume_job, suspend_job
+from tenants.access.page_request import PageRequest
 from tenants.models import User
 from tenants.permissions import Action, can
 from tenants.scoping import sees_everything
@@ -27,7 +28,7 @@ GRACE_S: Final = {"development": 300, "batch": 30}
 
 @login_required
 @require_safe
-def job(request: HttpRequest, job_id: int) -> HttpResponse:
+def job(request: PageRequest, job_id: int) -> HttpResponse:
     """Why not yet, when, and what can I do? Raises NotFoundError for what is not visible."""
     freshness = current_freshness()
     seen = visible_job(request.user, job_id)
@@ -52,24 +53,24 @@ def job(request: HttpRequest, job_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def cancel(request: HttpRequest, job_id: int) -> HttpResponse:
+def cancel(request: PageRequest, job_id: int) -> HttpResponse:
     """Confirmed in the page, with the sum, before it is sent here."""
     return _change(request, job_id, cancel_job, _("Cancelled. What it held is given back within its grace."))
 
 
 @login_required
 @require_POST
-def suspend(request: HttpRequest, job_id: int) -> HttpResponse:
+def suspend(request: PageRequest, job_id: int) -> HttpResponse:
     return _change(request, job_id, suspend_job, _("Suspended. It takes no place in line until you resume it."))
 
 
 @login_required
 @require_POST
-def resume(request: HttpRequest, job_id: int) -> HttpResponse:
+def resume(request: PageRequest, job_id: int) -> HttpResponse:
     return _change(request, job_id, resume_job, _("Resumed. It is back in line by its original submit time."))
 
 
-def _change(request: HttpRequest, job_id: int, change: Callable[[User, Job], Job], done: str) -> HttpResponse:
+def _change(request: PageRequest, job_id: int, change: Callable[[User, Job], Job], done: str) -> HttpResponse:
     change(request.user, visible_job(request.user, job_id))
     messages.success(request, done)
     return redirect("job", job_id=job_id)

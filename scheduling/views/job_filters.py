@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from scheduling.models.job import STATES, TIERS
 from scheduling.selectors.job_list import SORTS, JobFilters
+from tenants.access.page_request import PageRequest
 from tenants.models import Queue, Tenant
 
 FIELDS: Final = {
@@ -62,7 +63,7 @@ def read_sort(request: HttpRequest) -> str:
     return sort if sort in SORTS else SORTS[0]
 
 
-def chips(request: HttpRequest, filters: JobFilters, tenant: Tenant | None) -> list[Chip]:
+def chips(request: PageRequest, filters: JobFilters, tenant: Tenant | None) -> list[Chip]:
     """In a fixed order; the free-text ones appear only when set (they are typed in the search box or a link)."""
     me = request.user.get_username()
     queues = Queue.objects.visible_to(request.user)

@@ -1,7 +1,7 @@
 """The list of jobs."""
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -9,14 +9,15 @@ from berth.common.live import live_answer
 from scheduling.selectors.freshness import current_freshness
 from scheduling.selectors.job_list import job_page, matches_without_each
 from scheduling.views.job_filters import chips, read_filters, read_sort
+from tenants.access.page_request import PageRequest
 
 
 @login_required
 @require_safe
-def jobs(request: HttpRequest) -> HttpResponse:
+def jobs(request: PageRequest) -> HttpResponse:
     """Filters, sort and cursor are in the address: reload and share give the same rows."""
     freshness = current_freshness()
-    tenant = request.tenant or None  # type: ignore[attr-defined]
+    tenant = request.tenant or None
     filters, sort = read_filters(request, tenant), read_sort(request)
 
     def draw(region: dict[str, object]) -> HttpResponse:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -14,6 +14,7 @@ from scheduling.selectors.loans import borrowed_by, lent_by
 from scheduling.selectors.pool_load import pool_loads
 from scheduling.selectors.queue_rows import queue_rows, tenant_pools, visible_queue
 from scheduling.selectors.quota_lines import queue_quota_lines, tenant_quota_lines
+from tenants.access.page_request import PageRequest
 from tenants.selectors.chosen_tenant import tenants_of
 
 ONE_PPM: Final = 1_000_000
@@ -21,10 +22,10 @@ ONE_PPM: Final = 1_000_000
 
 @login_required
 @require_safe
-def quota(request: HttpRequest) -> HttpResponse:
+def quota(request: PageRequest) -> HttpResponse:
     """The chosen tenant's lines, loans and queues; without a tenant, a choice of them."""
     freshness = current_freshness()
-    tenant = request.tenant or None  # type: ignore[attr-defined]
+    tenant = request.tenant or None
     if tenant is None:
         return render(request, "scheduling/quota_choice.html", {"tenants": tenants_of(request.user)})
 
@@ -49,7 +50,7 @@ def quota(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_safe
-def queue(request: HttpRequest, tenant: str, name: str) -> HttpResponse:
+def queue(request: PageRequest, tenant: str, name: str) -> HttpResponse:
     """One queue's own lines and who stands in it. Raises NotFoundError."""
     freshness = current_freshness()
     seen = visible_queue(request.user, tenant, name)

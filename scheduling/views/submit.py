@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
@@ -21,7 +21,7 @@ from scheduling.services.job_body import body_from_yaml, body_to_yaml
 from scheduling.services.submit import submit_job
 from scheduling.views.job_form import Body, anchor_of, body_of_form, empty_body, fields_of, label_of
 from scheduling.views.preview_face import face_of
-from tenants.models import Tenant
+from tenants.access.page_request import PageRequest
 
 FORM, YAML = "form", "yaml"
 
@@ -37,7 +37,7 @@ class ShownProblem:
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def submit(request: HttpRequest) -> HttpResponse:
+def submit(request: PageRequest) -> HttpResponse:
     """GET opens an empty or cloned form; POST submits it, or (`face`) shows the same body with its other face."""
     if request.method != "POST":
         return _page(request, _opened_with(request), face=request.GET.get("face", FORM))
@@ -62,7 +62,7 @@ def submit(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
-def preview(request: HttpRequest) -> HttpResponse:
+def preview(request: PageRequest) -> HttpResponse:
     """The preview of the form as it stands; changes nothing. What is wrong is part of the answer, not an error."""
 
     context: dict[str, Any] = {"freshness": current_freshness()}
@@ -77,7 +77,7 @@ def preview(request: HttpRequest) -> HttpResponse:
     return render(request, "scheduling/preview.html", context)
 
 
-def _page(request: HttpRequest, body: Body, *, face: str, text: str | None = None, problems: Any = ()) -> HttpResponse:
+def _page(request: PageRequest, body: Body, *, face: str, text: str | None = None, problems: Any = ()) -> HttpResponse:
     shown = _shown(problems)
     fields = fields_of(body)
     context = {
@@ -96,19 +96,19 @@ def _page(request: HttpRequest, body: Body, *, face: str, text: str | None = Non
     return render(request, "scheduling/submit.html", context, status=400 if problems else 200)
 
 
-def _opened_with(request: HttpRequest) -> Body:
+def _opened_with(request: PageRequest) -> Body:
     """A clone's body, or an empty one for the first queue of the chosen tenant."""
     source = request.GET.get("clone", "")
     if source.isdecimal():
         return body_of(visible_job(request.user, int(source)))
-    tenant: Tenant | None = request.tenant or None  # type: ignore[attr-defined]
+    tenant = request.tenant or None
     choices = submit_choices(request.user).queues
     mine = [choice for choice in choices if tenant is None or choice.tenant == tenant.slug] or list(choices)
     body = empty_body()
     return {"tenant": mine[0].tenant, "queue": mine[0].name, **body} if mine else body
 
 
-def _body(request: HttpRequest) -> Body:
+def _body(request: PageRequest) -> Body:
     """Raises InvalidError for YAML that is none."""
     if request.POST.get("shown") == YAML:
         body = body_from_yaml(request.POST.get("yaml", ""))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -15,6 +15,7 @@ from scheduling.selectors.cluster_state import ClusterState, cluster_state
 from scheduling.selectors.freshness import current_freshness
 from scheduling.selectors.job_list import worst_first
 from scheduling.selectors.quota_lines import tenant_quota_lines
+from tenants.access.page_request import PageRequest
 
 JOBS_SHOWN: Final = 6
 RUNG_PERCENT: Final = (80, 85, 90)
@@ -39,11 +40,11 @@ class Fill:
 
 @login_required
 @require_safe
-def overview(request: HttpRequest) -> HttpResponse:
+def overview(request: PageRequest) -> HttpResponse:
     """Of the chosen tenant; of everything one may see where none is chosen."""
     freshness = current_freshness()
-    tenant = request.tenant or None  # type: ignore[attr-defined]
-    user: Any = request.user
+    tenant = request.tenant or None
+    user = request.user
 
     def draw(region: dict[str, Any]) -> HttpResponse:
         state = cluster_state(user)
