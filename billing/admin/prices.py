@@ -15,7 +15,7 @@ from tenants.access.admin_pages import RoleAdmin, RoleInline
 from tenants.permissions import Action
 
 
-class _ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
+class _ServiceForm(forms.ModelForm):
     """Tries the whole change and rolls it back, so that what a service refuses is told in the form."""
 
     def clean(self) -> dict[str, Any]:

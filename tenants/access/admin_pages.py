@@ -34,7 +34,7 @@ class _ByRole:
         return False
 
 
-class RoleAdmin(_ByRole, ModelAdmin):  # type: ignore[misc]
+class RoleAdmin(_ByRole, ModelAdmin):
     """An admin page of one model."""
 
     list_filter_submit = True
@@ -42,7 +42,7 @@ class RoleAdmin(_ByRole, ModelAdmin):  # type: ignore[misc]
     show_full_result_count = False
 
 
-class RoleInline(_ByRole, TabularInline):  # type: ignore[misc]
+class RoleInline(_ByRole, TabularInline):
     """Rows of a model on another's page."""
 
     extra = 0

@@ -6,7 +6,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from django.http import HttpRequest
 
 
-class ClosedAccounts(DefaultAccountAdapter):  # type: ignore[misc]
+class ClosedAccounts(DefaultAccountAdapter):
     """Sign-in only; its messages ("signed in as") are left out, since the page that follows says as much."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:

@@ -31,7 +31,7 @@ class PersonMiddleware:
         user: Any = request.user
         if user.is_authenticated:
             translation.activate(user.language)
-            request.LANGUAGE_CODE = translation.get_language()  # type: ignore[attr-defined]
+            request.LANGUAGE_CODE = translation.get_language()
             timezone.activate(_zone(user.time_zone))
         request.tenant = SimpleLazyObject(lambda: _tenant(request))  # type: ignore[attr-defined]
         try:
