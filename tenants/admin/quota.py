@@ -31,7 +31,11 @@ def _outside(resource: str, amount: int | None) -> Decimal | None:
     return mib_to_gib(amount) if resource in {Resource.MEMORY, Resource.VRAM} else plain(Decimal(amount))
 
 
-class QuotaForm(forms.ModelForm):  # type: ignore[type-arg]
+def _limit(resource: str, amount: int | None) -> Any:
+    return _("no limit") if amount is None else _outside(resource, amount)
+
+
+class QuotaForm(forms.ModelForm):
     """Amounts as people write them; the whole change is tried and rolled back before it is saved, so that sums that break are told here."""
 
     class Meta:
@@ -70,7 +74,7 @@ class QuotaForm(forms.ModelForm):  # type: ignore[type-arg]
         found: dict[str, Any] = super().clean() or {}
         if self.errors:
             return found
-        nodes = [found.get(name) for name in ("cohort", "tenant", "queue") if found.get(name) is not None]
+        nodes = [node for name in ("cohort", "tenant", "queue") if (node := found.get(name)) is not None]
         if len(nodes) != 1:
             raise ValidationError(_("Choose exactly one of cohort, tenant and queue."))
         if (found["resource"] == Resource.GPU) != (found.get("flavor") is not None):
@@ -128,7 +132,7 @@ class QuotaAdmin(RoleAdmin):
         return type(form.__name__, (form,), {"__init__": _with_editor(form, request.user)})
 
     def save_model(self, request: HttpRequest, obj: Quota, form: Any, change: bool) -> None:
-        set_line(by=request.user, node=form.node(), line=form.line(form.cleaned_data))  # type: ignore[arg-type]
+        set_line(by=form.by, node=form.node(), line=form.line(form.cleaned_data))
         row = Quota.objects.filter(**{type(form.node())._meta.model_name: form.node()}).order_by("-pk").first()
         if row is not None:
             obj.pk = row.pk
@@ -144,13 +148,13 @@ class QuotaAdmin(RoleAdmin):
     def nominal_out(self, row: Quota) -> Any:
         return _outside(row.resource, row.nominal)
 
-    @admin.display(description=_("borrowing limit"), empty_value=_("no limit"))
+    @admin.display(description=_("borrowing limit"))
     def borrowing_out(self, row: Quota) -> Any:
-        return _outside(row.resource, row.borrowing_limit)
+        return _limit(row.resource, row.borrowing_limit)
 
-    @admin.display(description=_("lending limit"), empty_value=_("no limit"))
+    @admin.display(description=_("lending limit"))
     def lending_out(self, row: Quota) -> Any:
-        return _outside(row.resource, row.lending_limit)
+        return _limit(row.resource, row.lending_limit)
 
 
 def _with_editor(form: Any, user: Any) -> Any:

@@ -1,5 +1,7 @@
 """Quota lines of any node of the tree, one at a time, with the sums checked: what the admin edits."""
 
+from typing import Any
+
 from django.db import transaction
 
 from berth.common import clock
@@ -21,13 +23,22 @@ def set_line(*, by: User, node: Cohort | Tenant | Queue, line: QuotaLine, dry_ru
     require(by, Action.QUOTA_CHANGE, tenant)
     with transaction.atomic():
         _write(node, line, _pool_of(node, line))
-        detail = {"resource": line.resource, "flavor": line.flavor.name if line.flavor else None}
-        detail |= {"nominal": None if line.ends else line.nominal}
-        detail |= {"borrowing_limit": line.borrowing_limit, "lending_limit": line.lending_limit, "mode": line.mode}
-        record_event(by=by, action="quota.change", on=node, tenant=tenant, detail=detail)
+        record_event(by=by, action="quota.change", on=node, tenant=tenant, detail=_told(line))
         ring("scheduling.cycle")
         if dry_run:
             transaction.set_rollback(True)
+
+
+def _told(line: QuotaLine) -> dict[str, Any]:
+    """The line as the audit event keeps it."""
+    return {
+        "resource": line.resource,
+        "flavor": line.flavor.name if line.flavor else None,
+        "nominal": None if line.ends else line.nominal,
+        "borrowing_limit": line.borrowing_limit,
+        "lending_limit": line.lending_limit,
+        "mode": line.mode,
+    }
 
 
 def _pool_of(node: Cohort | Tenant | Queue, line: QuotaLine) -> Pool | None:
