@@ -63,13 +63,15 @@ def renew_sign_ins() -> list[SignIn]:
     for user in User.objects.filter(kind=User.Kind.HUMAN).order_by("pk"):
         roles = sorted(user.platform_role_names)
         membership = user.memberships.select_related("tenant").order_by("pk").first()
-        if not roles and membership is None:
+        if roles:
+            role, tenant = roles[0], None
+        elif membership is not None:
+            role, tenant = f"tenant-{membership.role}", membership.tenant.slug
+        else:
             continue
         password = secrets.token_urlsafe(PASSWORD_BYTES)
         user.set_password(password)
         user.save(update_fields=["password"])
-        tenant = None if roles or membership is None else membership.tenant.slug
-        role = roles[0] if roles else f"tenant-{membership.role}"
         people.append(SignIn(user.username, password, role, tenant, _token(user)))
     return people
 
