@@ -5,7 +5,7 @@ Inside are milli-cards, millicores, MiB and ppm; outside cards with up to three 
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, NoReturn
 
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.extensions import OpenApiSerializerFieldExtension
@@ -88,7 +88,7 @@ class AmountField(serializers.Field[Any, Any, Any, Any]):
     def to_representation(self, value: int) -> int | float:
         return number(type(self).to_outside(value))
 
-    def _refuse(self, code: str) -> Any:
+    def _refuse(self, code: str) -> NoReturn:
         text = self.error_messages[code] % {
             "least": f"{self.least:f}",
             "most": f"{self.most:f}",
