@@ -7,6 +7,8 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddIndex(
             model_name="job",
-            index=models.Index(condition=models.Q(("cost_final", False)), fields=["tenant", "id"], name="job_cost_open"),
+            index=models.Index(
+                condition=models.Q(("cost_final", False)), fields=["tenant", "id"], name="job_cost_open"
+            ),
         ),
     ]
