@@ -177,7 +177,7 @@ def test_the_documented_members_of_a_job_are_those_served(client_for: ClientFor)
 
     found = client_for(world.member).get(f"{JOBS}/{job.pk}").json()
 
-    fields = JobSchema().fields
+    fields: Any = JobSchema().fields
     assert set(found) == set(fields)
     assert set(found["wait"]) == set(fields["wait"].fields)
     assert set(found["eta"]) == set(fields["eta"].fields)

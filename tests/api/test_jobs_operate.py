@@ -43,7 +43,7 @@ def test_a_queued_job_is_cancelled_at_once(client_for: ClientFor) -> None:
 
     assert (found["state"], found["end_reason"]) == ("cancelled", "cancelled")
     assert found["ended_at"] is not None
-    last = Transition.objects.filter(job_id=job.pk).order_by("id").last()
+    last = Transition.objects.filter(job_id=job.pk).latest("id")
     assert (last.old, last.new, last.reason, last.actor) == ("queued", "cancelled", "cancelled", world.member.username)
 
 

@@ -1,5 +1,7 @@
 """`POST /jobs`."""
 
+from typing import Any
+
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
@@ -112,7 +114,7 @@ def test_one_key_makes_one_job_and_repeats_its_answer(client_for: ClientFor) -> 
     """Q03."""
     world = a_world()
     client = client_for(world.member)
-    key = {"HTTP_IDEMPOTENCY_KEY": "once"}
+    key: dict[str, Any] = {"HTTP_IDEMPOTENCY_KEY": "once"}
 
     first = client.post(JOBS, world.body(), **key)
     again = client.post(JOBS, world.body(), **key)

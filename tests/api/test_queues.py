@@ -21,7 +21,7 @@ AT = datetime(2026, 11, 29, 10, tzinfo=UTC)
 def held(world: World, *, cards: int, borrowed: int = 0) -> None:
     """A run of the queue on this many cards of its first node, the last of them borrowed."""
     run = a_run(a_job(world.queue, user=world.member, state="running", gpu=cards, flavor=world.flavor), state="running")
-    node = world.flavor.nodes.order_by("id").first()
+    node = world.flavor.nodes.earliest("id")
     for slot, card in enumerate(node.cards.order_by("index")[:cards]):
         a_lease(run, card, slot=slot, borrowed=slot >= cards - borrowed, cpu_m=1000 if slot == 0 else 0)
     if borrowed:

@@ -22,7 +22,7 @@ def test_database(
             return
         keep = django_db_keepdb and not django_db_createdb
         made = setup_databases(
-            verbosity=0, interactive=False, keepdb=keep, aliases={"default"}, serialized_aliases=set()
+            verbosity=0, interactive=False, keepdb=keep, aliases={"default": False}, serialized_aliases=set()
         )
         yield
         connections["simulated"].close()

@@ -19,6 +19,8 @@ def test_a_job_starts_runs_exactly_its_time_and_ends(scene: Scene) -> None:
     job.refresh_from_db()
     run = scene.run_of(job)
     assert (job.state, job.end_reason, run.end_reason) == ("succeeded", "succeeded", "succeeded")
+    assert run.started_at is not None
+    assert run.ended_at is not None
     assert (run.ended_at - run.started_at).total_seconds() == 120
     assert job.ended_at == run.ended_at
     assert scene.segments(run) == [("billable", 0, 120, 8)]

@@ -20,7 +20,13 @@ HOUR = timedelta(hours=1)
 def a_full_node(world: World, *, limit_s: int | None) -> None:
     """Somebody holds all eight cards since NOW, with this declared limit."""
     job = a_job(
-        world.queue, user=world.member, state="running", gpu=8, flavor=world.flavor, submitted_at=NOW, max_runtime_s=limit_s
+        world.queue,
+        user=world.member,
+        state="running",
+        gpu=8,
+        flavor=world.flavor,
+        submitted_at=NOW,
+        max_runtime_s=limit_s,
     )
     run = a_run(job, state="running", admitted_at=NOW, started_at=NOW)
     for slot, card in enumerate(world.flavor.nodes.get().cards.all()):
@@ -37,7 +43,10 @@ def test_a_range_follows_the_declared_limits_of_those_before() -> None:
 
     row = Forecast.objects.get(job=job)
     assert stored == 1
-    assert row.earliest < row.likely <= row.latest == NOW + HOUR
+    assert row.earliest is not None
+    assert row.likely is not None
+    assert row.earliest < row.likely <= NOW + HOUR
+    assert row.latest == NOW + HOUR
 
 
 def test_where_nobody_declares_a_run_time_it_cannot_be_told_and_says_why() -> None:

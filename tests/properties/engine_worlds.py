@@ -66,9 +66,9 @@ class Scene:
 
     def after(self, plan: Plan) -> "Scene":
         """Once the plan was applied and everybody with a notice has left; evicted jobs are back in line."""
-        evicted = {evict.job for evict in plan.evicts}
+        evicted = {str(evict.job) for evict in plan.evicts}
         leaving = {job.id for job in self.running if job.leaving_in is not None}
-        started = {start.job: tuple(pod.node for pod in start.pods) for start in plan.starts}
+        started = {str(start.job): tuple(str(pod.node) for pod in start.pods) for start in plan.starts}
         by_id = {job.id: job for job in (*self.running, *self.pending)}
         running = [job for job in self.running if job.id not in evicted | leaving]
         running += [replace(by_id[job], nodes=nodes) for job, nodes in started.items()]
@@ -76,7 +76,11 @@ class Scene:
         pending += [replace(by_id[job], nodes=(), leaving_in=None) for job in sorted(evicted)]
         released = {release.reservation for release in plan.releases}
         kept = [row for row in self.kept if f"keep-{row[0]}" not in released]
-        kept += [(row.job, row.nodes) for row in plan.reserves if row.kind == ReservationKind.KEPT_FOR_JOB]
+        kept += [
+            (str(row.job), tuple(str(node) for node in row.nodes))
+            for row in plan.reserves
+            if row.kind == ReservationKind.KEPT_FOR_JOB
+        ]
         return replace(self, running=tuple(running), pending=tuple(pending), kept=tuple(kept))
 
 

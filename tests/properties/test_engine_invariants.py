@@ -84,7 +84,7 @@ def test_production_is_never_evicted_and_stays_inside_nominal(scene: Scene) -> N
     plan = scene.world().plan()
     tiers = {job.id: job.tier for job in scene.running}
 
-    assert all(tiers[evict.job] != "production" for evict in plan.evicts)
+    assert all(tiers[str(evict.job)] != "production" for evict in plan.evicts)
     assert all(not start.borrowed["gpu"] for start in plan.starts if _tier(scene, start.job) == "production")
 
 

@@ -146,7 +146,7 @@ class Assembly:
 
     def _line(self, quota: Mapping[str, Any], kind: str, place: int) -> tuple[int | None, ...]:
         given = quota.get(kind)
-        cards = given if isinstance(given, Mapping) else {next(iter(self.world.flavors)): given}
+        cards: Mapping[str, Any] = given if isinstance(given, Mapping) else {next(iter(self.world.flavors)): given}
         amounts: list[int | None] = [
             None if cards.get(name) is None else int(cards[name] * CARD) for name in self.flavor_names
         ]
@@ -249,7 +249,8 @@ class Assembly:
                     ))  # fmt: skip
         columns = list(zip(*rows, strict=True)) if rows else [()] * 10
         small, large = [_i32(column) for column in columns[:5]], [_i64(column) for column in columns[5:]]
-        return Pods(*small, *large, cards=tuple(() for _ in rows))
+        in_order: list[Any] = [*small, *large, tuple(() for _ in rows)]
+        return Pods(*in_order)
 
     def _loans(self) -> tuple[Loan, ...]:
         ids = [job.id for job in self.running]
