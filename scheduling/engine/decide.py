@@ -30,14 +30,14 @@ class Decider:
     impossible: dict[JobClass, Impossible] = field(default_factory=dict)
     head_of: dict[int, Head] = field(default_factory=dict)
     verdict_of: dict[JobClass, Verdict] = field(default_factory=dict)
-    _first_start: int = 0
+    _first_borrower: int = 0
     _timeline: Timeline | None = None
     _heads: dict[int, int] = field(default_factory=dict)
     _kept_idle: dict[tuple[int, int], int] = field(default_factory=dict)
     _stopped_pools: set[int] = field(default_factory=set)
 
     def run(self) -> None:
-        self._first_start = len(self.state.started)
+        self._first_borrower = len(self.state.borrowers)
         while (job := self.contest.pop()) >= 0:
             job_class = self.contest.class_of(job)
             if job in self.state.kept:
@@ -65,10 +65,11 @@ class Decider:
     def _displace(self, job: int, job_class: JobClass) -> bool:
         """Borrowers that were to start in this cycle step back for a job inside its tenant's nominal."""
         state = self.state
-        if job_class.claim_failed or self.verdict_of.get(job_class) != Verdict.QUOTA:
+        if job_class.claim_failed or not state.policy.preemption or self.verdict_of.get(job_class) != Verdict.QUOTA:
             return False
         ends_ms = end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms)
-        stepped_back = displace_borrowers(state, self.rules, job, job_class, ends_ms=ends_ms, first=self._first_start)
+        first = self._first_borrower
+        stepped_back = displace_borrowers(state, self.rules, job, job_class, ends_ms=ends_ms, first=first)
         for start in stepped_back:
             start.job_class.blocked_from_ms = 0
             self.waiting.append(start.job)

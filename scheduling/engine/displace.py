@@ -4,6 +4,9 @@ The contest compares only the queues' next jobs, so a borrower may be reached be
 of its own line. Starting the one now and evicting it a second later would help nobody: the start is taken back before it is made.
 """
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
 from scheduling.engine.classes import JobClass
 from scheduling.engine.fit import Verdict, commit_start, find_start
 from scheduling.engine.state import Started, State
@@ -17,15 +20,10 @@ MOST_STARTS = 64
 def displace_borrowers(
     state: State, rules: TierRules, job: int, job_class: JobClass, *, ends_ms: int, first: int
 ) -> list[Started]:
-    """Start the job in place of borrowers among the starts from `first` on; those that step back, or nobody and no change."""
+    """Start the job in place of borrowing starts from number `first` on; those that step back, or nobody and no change."""
     if job_class.tier == Tier.BATCH or best_standing(rules, state.quota_after, job_class) != Standing.OWN:
         return []
-    borrowers = [
-        start
-        for start in state.started[first:]
-        if start.job_class.tenant != job_class.tenant and any(start.borrowed.values())
-    ][-MOST_STARTS:]
-    chosen = _enough_quota(state, job_class, borrowers[::-1])
+    chosen = _enough_quota(state, job_class, _latest_borrowers(state, job_class.tenant, first))
     for start in chosen:
         state.retract(start)
     fit = find_start(state, rules, job_class, ends_ms) if chosen else None
@@ -37,7 +35,13 @@ def displace_borrowers(
     return chosen
 
 
-def _enough_quota(state: State, job_class: JobClass, borrowers: list[Started]) -> list[Started]:
+def _latest_borrowers(state: State, tenant: int, first: int) -> Iterator[Started]:
+    """Borrowing starts of other tenants, newest first."""
+    newest_first = reversed(state.borrowers[first:])
+    return islice((start for start in newest_first if start.job_class.tenant != tenant), MOST_STARTS)
+
+
+def _enough_quota(state: State, job_class: JobClass, borrowers: Iterable[Started]) -> list[Started]:
     """The latest starts whose quota makes room, those that proved unneeded left out; empty where all of them do not."""
     amounts, chosen = job_class.options[0].amounts, list[Started]()
 

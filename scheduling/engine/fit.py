@@ -107,8 +107,7 @@ def commit_start(state: State, rules: TierRules, job: int, job_class: JobClass, 
         raise ValueError("only a fit can be started")
     backfilled = any(head.job_class.pool == job_class.pool for head in state.heads)
     amounts, borrowed = option.amounts, borrowed_part(state.quota_after, job_class, option.amounts)
-    gang = Started(job, job_class, placed, amounts, borrowed, ends_ms, backfilled)
-    state.start(gang)
+    state.occupy(job_class, amounts, placed, ends_ms)
     for ask in option.later:
         more = find_later(state, rules, job_class, ask, ends_ms)
         if more is not None:
@@ -117,8 +116,9 @@ def commit_start(state: State, rules: TierRules, job: int, job_class: JobClass, 
                 borrowed[column] = borrowed.get(column, 0) + part
             state.occupy(job_class, extra, more, ends_ms)
             placed, amounts = (*placed, *more), _sum(amounts, extra)
-    state.started[-1] = Started(job, job_class, placed, amounts, borrowed, ends_ms, backfilled)
-    return state.started[-1]
+    started = Started(job, job_class, placed, amounts, borrowed, ends_ms, backfilled)
+    state.note(started)
+    return started
 
 
 def find_later(state: State, rules: TierRules, job_class: JobClass, ask: PodAsk, ends_ms: int) -> Placed | None:

@@ -84,6 +84,8 @@ class State:
     runs: RunTable
     leaving_ms: list[int]
     started: list[Started] = field(default_factory=list)
+    borrowers: list[Started] = field(default_factory=list)
+    """Those of `started` that borrow, in the same order: few, and looked through for every claim on nominal that lacks quota."""
     kept: dict[int, Kept] = field(default_factory=dict)
     victims: list[Victim] = field(default_factory=list)
     heads: list[Head] = field(default_factory=list)
@@ -109,14 +111,22 @@ class State:
             change(runs.leaf[run], runs.held(run), runs.tier[run])
 
     def start(self, started: Started) -> None:
-        """Take note of a start and charge it."""
+        """Charge a start and take note of it."""
         self.occupy(started.job_class, started.amounts, started.placed, started.ends_ms)
+        self.note(started)
+
+    def note(self, started: Started) -> None:
+        """Take note of a start that is charged already."""
         self.started.append(started)
+        if any(started.borrowed.values()):
+            self.borrowers.append(started)
 
     def retract(self, started: Started) -> None:
         """Take back a start of this cycle, which nobody has seen yet."""
         leaf, tier = started.job_class.leaf, started.job_class.tier
         self.started.remove(started)
+        if any(started.borrowed.values()):
+            self.borrowers.remove(started)
         self.quota.refund(leaf, started.amounts, tier)
         self.quota_after.refund(leaf, started.amounts, tier)
         self.shares.add(leaf, self.shares.vector(tuple((column, -amount) for column, amount in started.amounts)))
