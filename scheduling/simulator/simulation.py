@@ -16,6 +16,7 @@ from scheduling.engine.plan import Plan
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import I64, Snapshot
 from scheduling.engine.units import NEVER
+from scheduling.engine.vocabulary import WaitCode
 from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.held import CARDS, CPU, Held
 from scheduling.simulator.meters import Meters
@@ -27,6 +28,8 @@ NS_PER_MS = 1_000_000
 MOST_CYCLES_AT_ONCE = 10_000
 """More decisions at one instant than this is a circle of starts and evictions, which SCH-17 rules out."""
 END, LEAVE = 0, 1
+FRONT = 64
+"""How many of a strict line the engine is shown first."""
 
 
 class EndlessInstantError(Exception):
@@ -78,10 +81,13 @@ class _Replayer:
     preemptions: I64 = field(init=False)
     ended: int = 0
     settled: bool = False
+    window: int | None = None
 
     def __post_init__(self) -> None:
         size = len(self.trace)
         self.world = World(self.cluster, self.trace, self.policy)
+        if self.policy.block == "head" and self.policy.order == "submit" and len(self.cluster.pools) == 1:
+            self.window = FRONT
         self.meters = Meters(self.cluster, self.trace)
         self.last_nodes = [()] * size
         self.first_start_ms, self.end_ms = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
@@ -139,12 +145,22 @@ class _Replayer:
         self.meters.take(held.nodes, -held.block[CARDS], -held.block[CPU], -held.borrowed_m)
 
     def _cycle(self, now_ms: int) -> None:
-        if not self.world.waiting and not self.world.running:
-            return
-        snapshot = self.world.snapshot(now_ms)
+        """Decide, once. Where the head of one line blocks everybody, the engine is shown the front of the line until someone is
+        blocked: whoever stands behind cannot start."""
+        while (self.world.waiting or self.world.running) and not self._decide(now_ms):
+            self.window = 2 * (self.window or 0)
+
+    def _decide(self, now_ms: int) -> bool:
+        """One decision and what follows from it; False where the line has to be looked at further back."""
+        hidden = self.window is not None and len(self.world.waiting) > self.window
+        snapshot = self.world.snapshot(now_ms, first=self.window)
         begun = self.tools.stopwatch()
         plan = self.tools.decide(snapshot, self.policy, now_ms)
         self.plan_ns.append(self.tools.stopwatch() - begun)
+        self._follow(plan, now_ms)
+        return not hidden or any(wait.code is not WaitCode.IMPOSSIBLE for wait in plan.waits)
+
+    def _follow(self, plan: Plan, now_ms: int) -> None:
         self.settled = not (plan.starts or plan.evicts)
         for evict in plan.evicts:
             self._evict(self.world.number(evict.job), now_ms)

@@ -175,8 +175,11 @@ class World:
         changed = with_borrowed(held, amounts)
         self.held[job] = replace(changed, loans=(*held.loans, *self._open(recharge.loans, now_ms)))
 
-    def snapshot(self, now_ms: int) -> Snapshot:
-        """The engine's picture of this moment. Tables that do not change are shared between cycles."""
+    def snapshot(self, now_ms: int, *, first: int | None = None) -> Snapshot:
+        """The engine's picture of this moment; `first` shows it only so many of the waiting, by submit time.
+
+        Tables that do not change are shared between cycles.
+        """
         runs = [self.held[job] for job in self.running]
         return Snapshot(
             flavors=self.cluster.flavors,
@@ -186,7 +189,7 @@ class World:
             tree=self.cluster.tree,
             queues=self.cluster.queues,
             shapes=self.trace.shapes,
-            pending=self._pending(),
+            pending=self._pending(first),
             running=self._running(runs, now_ms),
             pods=join_pods(runs),
             loans=number_loans(runs),
@@ -194,11 +197,13 @@ class World:
             evictions=self.evictions,
         )
 
-    def _pending(self) -> Pending:
+    def _pending(self, first: int | None) -> Pending:
         jobs = np.array(self.waiting, dtype=np.int64)
+        if first is not None and first < len(jobs):
+            jobs = np.sort(jobs[np.lexsort((jobs, self.order_ms[jobs]))[:first]])
         trace, size = self.trace, len(jobs)
         return Pending(
-            ids=tuple([trace.ids[job] for job in self.waiting]),
+            ids=tuple([trace.ids[job] for job in jobs.tolist()]),
             queue=frozen(trace.queue[jobs]),
             shape=frozen(trace.shape[jobs]),
             tier=frozen(trace.tier[jobs]),

@@ -1,6 +1,7 @@
 """Random small traces, replayed: whatever comes, no card is held twice, gangs are whole, production is never stopped, work ends."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,9 +10,11 @@ from scheduling.engine.plan import Plan
 from scheduling.engine.policy import PRESETS, Policy
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.vocabulary import Tier
+from scheduling.simulator import simulation
 from scheduling.simulator.cluster_file import parse_cluster
 from scheduling.simulator.jobs_file import parse_jobs
 from scheduling.simulator.simulation import Tools, replay
+from scheduling.simulator.summary import jobs_csv
 
 CLUSTER = """\
 flavors: {g: {cards: any}}
@@ -72,3 +75,21 @@ def test_a_replay_keeps_the_invariants_and_comes_to_an_end(jobs: list[tuple[obje
     assert np.all(result.held_ms[ended] <= (result.end_ms - trace.submit_ms)[ended])
     assert result.meters.held_m == 0
     assert result.meters.borrowed_m == 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(jobs=st.lists(job, min_size=4, max_size=20))
+def test_a_strict_line_is_decided_alike_from_its_front_and_as_a_whole(jobs: list[tuple[object, ...]]) -> None:
+    rows = [
+        ",".join(map(str, (f"j{i:02d}", tenant, "q", tier, submit, length, pods, gpus, cpu, limit)))
+        for i, (tenant, tier, submit, length, pods, gpus, cpu, limit) in enumerate(jobs)
+    ]
+    trace = parse_jobs("\n".join((HEADER, *rows)) + "\n", "jobs.csv", KNOWN)
+
+    texts = []
+    for front in (2, len(jobs)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(simulation, "FRONT", front)
+            texts.append(jobs_csv(replay(KNOWN, trace, PRESETS["fifo"], Tools(run_cycle))))
+
+    assert texts[0] == texts[1]
