@@ -93,7 +93,7 @@ def _page(request: PageRequest, body: Body, *, face: str, text: str | None = Non
         "problem_at": {problem.anchor: problem.message for problem in reversed(shown)},
         "folded_open": any(problem.anchor.startswith("field-") and fields for problem in shown),
     }
-    return render(request, "scheduling/submit.html", context, status=400 if problems else 200)
+    return render(request, "scheduling/submit.html", context)
 
 
 def _opened_with(request: PageRequest) -> Body:

@@ -1,0 +1,49 @@
+"""Signing in, and what a stranger to a tenant sees of it."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.web.conftest import SignIn
+from tests.web.scene import Scene, add_job
+
+
+def test_a_member_signs_in_and_lands_on_the_overview(scene: Scene, sign_in: SignIn) -> None:
+    page = sign_in("algo-b-member")
+
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    expect(page.get_by_role("link", name="Submit job")).to_be_visible()
+
+
+def test_a_wrong_password_says_so_and_keeps_the_name(scene: Scene, page: Page, site: str) -> None:
+    page.goto(f"{site}/accounts/login/")
+    page.get_by_label("User name").fill("algo-b-member")
+    page.get_by_label("Password", exact=True).fill("not it")
+
+    page.get_by_role("button", name="Sign in").click()
+
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_label("User name")).to_have_value("algo-b-member")
+
+
+def test_without_signing_in_every_page_leads_to_the_form(scene: Scene, page: Page, site: str) -> None:
+    for path in ("/", "/jobs/", "/submit/", "/quota/", "/statements/"):
+        page.goto(f"{site}{path}")
+
+        expect(page).to_have_url(re.compile(r"/accounts/login/\?next="))
+
+
+def test_a_role_sees_only_the_groups_it_may_open(scene: Scene, sign_in: SignIn) -> None:
+    page = sign_in("finance")
+
+    expect(page.locator(".b-rail").get_by_role("link", name="Statements")).to_be_visible()
+    expect(page.get_by_role("link", name="Submit job")).to_have_count(0)
+
+
+def test_the_tenant_menu_offers_only_ones_own(scene: Scene, sign_in: SignIn) -> None:
+    add_job(scene, "algo-a", "not-yours")
+
+    page = sign_in("algo-b-member", "/jobs/?tenant=algo-a")
+
+    expect(page.get_by_text("not-yours")).to_have_count(0)
+    expect(page.locator(".b-tenant")).to_contain_text("algo-b")
