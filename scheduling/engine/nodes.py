@@ -230,9 +230,9 @@ class NodeBook:
             free_cards = max(0, cards) // CARD
             cpu -= self.table.cpu_part[node] * free_cards
             memory -= self.table.memory_part[node] * free_cards
-        if cpu < ask.cpu_m * room:
+        if ask.cpu_m and cpu < ask.cpu_m * room:
             room = cpu // ask.cpu_m
-        if memory < ask.memory_mib * room:
+        if ask.memory_mib and memory < ask.memory_mib * room:
             room = memory // ask.memory_mib
         return max(0, room)
 
