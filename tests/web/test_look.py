@@ -100,5 +100,6 @@ def test_targets_on_a_phone_are_large_enough(scene: Scene, sign_in: SignIn) -> N
     page.set_viewport_size(PHONE)
 
     for locator in (page.locator(".b-phonebar > a"), page.locator(".form-control"), page.locator("[data-submit-word]")):
-        for box in [each.bounding_box() for each in locator.all()]:
-            assert box is None or box["height"] >= 44, box
+        for box in [each.bounding_box() for each in locator.filter(visible=True).all()]:
+            assert box is not None
+            assert box["height"] >= 44, box
