@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
 from scheduling.engine.nodes import Free, NodeBook
-from scheduling.engine.placement import Placed, list_hosts, place_gang
+from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.quota import Amount, QuotaUse
 from scheduling.engine.state import Head, State
 from scheduling.engine.tiers import Standing, TierRules
@@ -64,7 +64,7 @@ class _RunOut:
         self._state, self._pool = state, pool
         self.book, self.use = _from_now(state)
         self.ask: PodAsk = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
-        self.room = sum(host.room for host in list_hosts(self.book, self.ask, pool))
+        self.room = sum(room for _, room in self.book.hosts(self.ask, pool))
 
     def apply(self, ending: Ending) -> None:
         state, book = self._state, self.book

@@ -45,17 +45,16 @@ def _reclaims(state: State, ask: Claim, candidate: Candidate) -> bool:
     The sides are the branches below the lowest node of the tree that both belong to. Across tenants the victim's tenant counts,
     not its queue: own is what stays inside the tenant's nominal.
     """
-    tree, asker = state.tree, ask.job_class
-    theirs, ours = tree.path[candidate.leaf], tree.path[asker.leaf]
-    if candidate.leaf == asker.leaf or theirs[-1] != ours[-1]:
-        return False
-    ours = tuple(index for index in ours if index not in theirs)
-    theirs = tuple(index for index in theirs if index not in tree.path[asker.leaf])
-    if not ours or not theirs or not state.quota_after.within(asker.leaf, ours[-1], ask.option.amounts, asker.tier):
+    asker = ask.job_class
+    ours, theirs = state.tree.sides(asker.leaf, candidate.leaf)
+    if not ours or not theirs:
         return False
     if candidate.tenant != asker.tenant and len(theirs) > 1:
         theirs = theirs[1:]
-    return all(_stands_above(state, index, ask) for index in theirs)
+    for index in theirs:
+        if not _stands_above(state, index, ask):
+            return False
+    return state.quota_after.within(asker.leaf, ours[-1], ask.option.amounts, asker.tier)
 
 
 def _stands_above(state: State, index: int, ask: Claim, *, with_ask: bool = False) -> bool:

@@ -1,7 +1,6 @@
 """What is free at the end of a cycle, added up once per question, for the numbers in wait reasons."""
 
 from scheduling.engine.asks import PodAsk
-from scheduling.engine.placement import list_hosts
 from scheduling.engine.state import State
 
 CARDS, CPU, MEMORY = 0, 1, 2
@@ -59,7 +58,7 @@ class IdleBook:
         found = self._slots.get(key)
         if found is None:
             table = self._state.table
-            now = sum(host.room for host in list_hosts(self._state.free, ask, pool))
+            now = sum(room for _, room in self._state.free.hosts(ask, pool))
             best = max((table.pods_when_empty(node, ask) for node in self.nodes(pool, ask.flavor)), default=0)
             found = self._slots[key] = (now, best)
         return found

@@ -172,7 +172,8 @@ class NodeBook:
         self.put(node, moved(self.free(node), ask, pods))
 
     def _card_key(self, node: int) -> int:
-        return max(0, self.cards[node]) << RANK_BITS | self.table.rank[node]
+        cards = self.cards[node]
+        return (cards << RANK_BITS if cards > 0 else 0) | self.table.rank[node]
 
     def _cpu_key(self, node: int) -> int:
         """Nodes without idle cards come first, so that CPU work keeps away from them; then the tightest."""

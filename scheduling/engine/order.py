@@ -33,9 +33,6 @@ class Line:
     jobs: list[int]
     at: int = 0
 
-    def head(self) -> int:
-        return self.jobs[self.at] if self.at < len(self.jobs) else -1
-
 
 class Contest:
     """`pop` names the next job; after a decision that changed a queue's use call `replay` for it."""
@@ -47,6 +44,7 @@ class Contest:
         pending = state.snapshot.pending
         self._queue, self._shape, self._tier = pending.queue.tolist(), pending.shape.tolist(), pending.tier.tolist()
         self._priority, self._submit = pending.priority.tolist(), pending.submit_ms.tolist()
+        self._by_submit = state.policy.order == "submit"
         starved = find_starved(pending, state.policy, state.now_ms)
         self.starved = starved.tolist()
         self._class_of: dict[int, JobClass] = {}
@@ -65,7 +63,7 @@ class Contest:
         """lines[leaf][tier], leaves in index order."""
         pending, state = self._state.snapshot.pending, self._state
         jobs: I64 = np.asarray(eligible, dtype=np.int64)
-        by_submit = self._state.policy.order == "submit"
+        by_submit = self._by_submit
         late = np.zeros(len(jobs), dtype=np.bool_) if by_submit else ~starved[jobs]
         rank = np.zeros(len(jobs), dtype=np.int64) if by_submit else np.where(late, -pending.priority[jobs], 0)
         order = np.lexsort((jobs, pending.submit_ms[jobs], rank, late))
@@ -102,35 +100,41 @@ class Contest:
 
     def _play(self, leaf: int) -> None:
         """Let the leaf's best head compete on every level up to the root."""
-        tree = self._state.tree
-        key = min((self._key(line.head()) for line in self._lines[leaf].values() if line.head() >= 0), default=None)
+        tree, current = self._state.tree, self._current
+        keys = [self._key(line.jobs[line.at]) for line in self._lines[leaf].values() if line.at < len(line.jobs)]
+        key = min(keys, default=None)
         for child in tree.path[leaf]:
             parent = tree.parent[child] if tree.parent[child] >= 0 else self._root
+            known = current.get(child)
             if key is not None:
                 key = self._with_share(key, child)
-                if self._current.get(child) != key:
+                if known == key:
+                    key = known
+                else:
                     heappush(self._heaps.setdefault(parent, []), (key, child))
-            self._current[child] = key
+            current[child] = key
             key = self._top(parent)
 
     def _with_share(self, key: Key, child: int) -> Key:
-        job = key[4]
-        if self._state.policy.order == "submit" or key[0] % BAND == STARVED:
-            return key[0], 0, 0, self._submit[job], job
-        share = self._state.shares.projected_rank(child, self.class_of(job).ask)
-        return key[0], share, -self._priority[job], self._submit[job], job
+        band, _, urgency, submit, job = key
+        if self._by_submit or band % BAND == STARVED:
+            return band, 0, 0, submit, job
+        return band, self._state.shares.projected_rank(child, self.class_of(job).ask), urgency, submit, job
 
     def _top(self, parent: int) -> Key | None:
-        heap = self._heaps.get(parent, [])
-        while heap and self._current.get(heap[0][1]) != heap[0][0]:
+        heap, current = self._heaps.get(parent), self._current
+        while heap:
+            key, child = heap[0]
+            if current[child] is key:
+                return key
             heappop(heap)
-        return heap[0][0] if heap else None
+        return None
 
     def _key(self, job: int) -> Key:
         return self._band(job), 0, -self._priority[job], self._submit[job], job
 
     def _band(self, job: int) -> int:
-        if self._state.policy.order == "submit":
+        if self._by_submit:
             return STARVED
         base, job_class = _TIER_BAND[self._tier[job]], self.class_of(job)
         if self.starved[job]:

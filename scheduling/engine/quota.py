@@ -37,6 +37,7 @@ class QuotaTree:
                 self.children[node.parent].append(index)
         self.bottom_up = self._bottom_up()
         self.limited = [any(node.nominal[column] is not None for node in nodes) for column in range(columns)]
+        self.limited_axes = self._limited_axes()
         self.tenant = [self._tenant_of(index) for index in range(len(nodes))]
         self.path = [self._path(index) for index in range(len(nodes))]
         self.nominal = [[0] * columns for _ in nodes]
@@ -47,6 +48,13 @@ class QuotaTree:
         self._potential: dict[tuple[int, int], int] = {}
         for column in range(columns):
             self._roll_up(column)
+
+    def _limited_axes(self) -> tuple[tuple[int, ...], ...]:
+        """Limited columns by resource: cards of all flavors, then CPU, memory and VRAM, which are the last three columns."""
+        known = [column for column in range(self.columns) if self.limited[column]]
+        first = self.columns - 3
+        axes = (range(first), (first,), (first + 1,), (first + 2,))
+        return tuple(tuple(column for column in known if column in axis) for axis in axes)
 
     def _bottom_up(self) -> list[int]:
         order = [index for index, parent in enumerate(self.parent) if parent < 0]
@@ -103,6 +111,16 @@ class QuotaTree:
             left = subtract(left, self.kept[child][column])
         self.nominal[tenant][column] = total
         self.subtree[tenant][column] = left
+
+    def sides(self, one: int, other: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The branches of two nodes below the lowest node that both belong to; empty ones under different roots."""
+        ours, theirs = self.path[one], self.path[other]
+        if ours[-1] != theirs[-1]:
+            return (), ()
+        shared = 1
+        while shared < min(len(ours), len(theirs)) and ours[-1 - shared] == theirs[-1 - shared]:
+            shared += 1
+        return ours[:-shared], theirs[:-shared]
 
     def potential(self, index: int, column: int) -> int:
         """What the node could use if everybody else were idle."""
@@ -170,14 +188,14 @@ class QuotaUse:
 
     def charge(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Add a job's use to its queue and to every ancestor that it reaches."""
-        tree = self.tree
+        limited, base_of_leaf, steps = self.tree.limited, leaf * self.tree.columns, self.tree.steps[leaf]
         for column, amount in amounts:
-            if not tree.limited[column]:
-                self.used[EVERYBODY][leaf * tree.columns + column] += amount
+            if not limited[column]:
+                self.used[EVERYBODY][base_of_leaf + column] += amount
                 continue
             for used in self.used[: tier + 1]:
                 flowing = amount
-                for base, kept in tree.steps[leaf]:
+                for base, kept in steps:
                     inside = kept[column] - used[base + column]
                     used[base + column] += flowing
                     if inside > 0:
@@ -187,14 +205,14 @@ class QuotaUse:
 
     def refund(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Take a job's use back: the exact inverse of `charge`."""
-        tree = self.tree
+        limited, base_of_leaf, steps = self.tree.limited, leaf * self.tree.columns, self.tree.steps[leaf]
         for column, amount in amounts:
-            if not tree.limited[column]:
-                self.used[EVERYBODY][leaf * tree.columns + column] -= amount
+            if not limited[column]:
+                self.used[EVERYBODY][base_of_leaf + column] -= amount
                 continue
             for used in self.used[: tier + 1]:
                 flowing = amount
-                for base, kept in tree.steps[leaf]:
+                for base, kept in steps:
                     outside = used[base + column] - kept[column]
                     used[base + column] -= flowing
                     if outside < flowing:
@@ -210,7 +228,7 @@ class QuotaUse:
         path, used, columns = tree.path[index], self.used[level], tree.columns
         root = path[-1]
         left = subtract(tree.subtree[root][column], used[root * columns + column])
-        for at in reversed(path[:-1]):
+        for at in path[-2::-1]:
             kept, held = tree.kept[at][column], used[at * columns + column]
             borrowing = tree.nodes[at].borrowing[column]
             if borrowing is not None:
@@ -230,11 +248,13 @@ class QuotaUse:
 
     def arriving(self, leaf: int, at: int, column: int, amount: int, level: int) -> int:
         """How much of an ask at `leaf` reaches the ancestor `at`, past what the nodes below keep for themselves."""
-        tree = self.tree
+        tree, used = self.tree, self.used[level]
         for index in tree.path[leaf]:
             if index == at:
                 break
-            amount -= min(amount, max(0, tree.kept[index][column] - self.at(index, column, level)))
+            spare = tree.kept[index][column] - used[index * tree.columns + column]
+            if spare > 0:
+                amount -= min(amount, spare)
         return amount
 
     def within(self, leaf: int, at: int, amounts: Iterable[Amount], level: int) -> bool:
@@ -243,8 +263,10 @@ class QuotaUse:
         for column, amount in amounts:
             if amount <= 0 or not tree.limited[column]:
                 continue
-            used = self.at(at, column, level) + self.arriving(leaf, at, column, amount, level)
-            if used > tree.subtree[at][column]:
+            held, quota = self.used[level][at * tree.columns + column], tree.subtree[at][column]
+            if held + amount <= quota:
+                continue
+            if held > quota or held + self.arriving(leaf, at, column, amount, level) > quota:
                 return False
         return True
 

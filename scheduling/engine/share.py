@@ -100,10 +100,13 @@ class DominantShares:
         return total[0], total[1], total[2], total[3]
 
     def add(self, leaf: int, vector: Vector) -> None:
+        cards, cpu, memory, vram = vector
         for index in self._tree.path[leaf]:
             held = self.held[index]
-            for axis in range(4):
-                held[axis] += vector[axis]
+            held[0] += cards
+            held[1] += cpu
+            held[2] += memory
+            held[3] += vram
 
     def projected_rank(self, index: int, ask: Vector) -> int:
         """Rank of `max over r of (use + ask) / capacity / effective weight` of a tree node."""
@@ -112,7 +115,8 @@ class DominantShares:
             return INFINITE if any(held[axis] + ask[axis] > 0 for axis in range(4)) else 0
         for axis, factor in self._active[index]:
             share = ((held[axis] + ask[axis]) * ONE_PPM << (2 * RESOLUTION)) // factor
-            top = max(top, share)
+            if share > top:
+                top = share
         return top
 
     def current(self, index: int) -> Fraction:
@@ -138,29 +142,29 @@ def over_quota(use: QuotaUse, index: int, ask: Sequence[Amount] = (), leaf: int 
     parent = tree.parent[index]
     if parent < 0 or _is_alone(tree, parent):
         return best
-    asked = dict(ask)
-    weight = tree.nodes[index].effective_weight_ppm
-    flavors = tree.columns - 3
-    for resource, columns in (
-        ("gpu", range(flavors)),
-        (CPU, (flavors,)),
-        (MEMORY, (flavors + 1,)),
-        (VRAM, (flavors + 2,)),
-    ):
-        above, lendable = 0, 0
+    asked, quota, weight = dict(ask), tree.subtree[index], tree.nodes[index].effective_weight_ppm
+    for resource, columns in zip(RESOURCES, tree.limited_axes, strict=True):
+        above = 0
         for column in columns:
-            if not tree.limited[column]:
-                continue
             used = use.at(index, column)
             if asked.get(column):
                 used += use.arriving(leaf, index, column, asked[column], EVERYBODY)
-            above += max(0, used - tree.subtree[index][column])
-            lendable = add(lendable, max(0, tree.potential(parent, column)))
-        if above and lendable:
+            if used > quota[column]:
+                above += used - quota[column]
+        lendable = _lendable(tree, parent, columns) if above else 0
+        if lendable:
             share = Fraction(above * ONE_PPM, lendable * weight, resource)
             if share.rank > best.rank:
                 best = share
     return best
+
+
+def _lendable(tree: QuotaTree, parent: int, columns: Sequence[int]) -> int:
+    """What the parent's tree could lend of these columns together."""
+    total = 0
+    for column in columns:
+        total = add(total, max(0, tree.potential(parent, column)))
+    return total
 
 
 def _is_alone(tree: QuotaTree, parent: int) -> bool:

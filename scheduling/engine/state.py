@@ -98,8 +98,9 @@ class State:
     def settle(self, node: int) -> None:
         """What may start on a node now: free, and not needed by anyone who waits for those who leave."""
         free, after = self.free.free(node), self.after.free(node)
-        lowest = (min(free[0], after[0]), min(free[1], after[1]), min(free[2], after[2]), min(free[3], after[3]))
-        self.usable.put(node, lowest)
+        if free != after:
+            free = (min(free[0], after[0]), min(free[1], after[1]), min(free[2], after[2]), min(free[3], after[3]))
+        self.usable.put(node, free)
 
     def vacate(self, run: int, book: NodeBook, use: QuotaUse, sign: int = 1) -> None:
         """Take a run out of one picture (sign -1: put it back)."""

@@ -54,6 +54,8 @@ class TierRules:
 
     def backed_room(self, use: QuotaUse, job_class: JobClass, column: int) -> int:
         """What production may still take of its tenant's physically backed part, floor(nominal ÷ factor) (SCH-15)."""
+        if not self._tree.limited[column]:
+            return UNLIMITED
         backed = self.backed(job_class.tenant, column, job_class.pool)
         held = sum(use.at(queue, column, Tier.PRODUCTION) for queue in self._queues_of(job_class.tenant))
         return subtract(backed, held)

@@ -18,7 +18,7 @@ from scheduling.engine.classes import JobClass
 from scheduling.engine.clearing import cheapest_nodes
 from scheduling.engine.fit import end_of, heads_allow, within_pool_share
 from scheduling.engine.nodes import Limits
-from scheduling.engine.placement import Placed, list_hosts, place_gang
+from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.share import over_quota
 from scheduling.engine.state import Kept, State, Victim
 from scheduling.engine.tiers import Standing, TierRules
@@ -66,8 +66,7 @@ class _Search:
         self._state, self._rules, self._book, self._ask = state, rules, book, ask
         self._largest = max(ask.option.gang, key=lambda each: (each.cards_m, each.cpu_m))
         self._limits = state.limits(ask.ends_ms)
-        hosts = list_hosts(state.after, self._largest, ask.job_class.pool, limits=self._limits)
-        self._room = sum(host.room for host in hosts)
+        self._room = sum(room for _, room in state.after.hosts(self._largest, ask.job_class.pool, self._limits))
         self._chosen: list[Candidate] = []
         self._gone: list[Candidate] = []
         self._own: list[Candidate] = []
