@@ -41,7 +41,7 @@ CHECKS = [
 ]
 
 # For pytest-django to make the test database; the rows are committed by the module's fixture, since a server has to see them.
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(600)]
 
 schema = schemathesis.openapi.from_path(DOCUMENT)
 

@@ -1,5 +1,6 @@
 """What the loop makes of a cluster that loses answers, refuses, stalls, or cannot be reached. F01, F03 to F07, F20, F37, Q12."""
 
+import os
 import threading
 from typing import Any
 
@@ -220,9 +221,8 @@ def test_no_transaction_is_open_while_a_cluster_is_called(scene: Scene, monkeypa
 
 
 def _open_transactions() -> list[tuple[Any, ...]]:
-    settings = connection.settings_dict
-    address = f"host={settings['HOST']} port={settings['PORT']} user={settings['USER']} dbname={settings['NAME']}"
-    with psycopg.connect(address, connect_timeout=2) as peer:
+    server = os.environ["DATABASE_URL"].rpartition("/")[0]
+    with psycopg.connect(f"{server}/{connection.settings_dict['NAME']}", connect_timeout=2) as peer:
         return peer.execute(
             "SELECT pid, state, query FROM pg_stat_activity WHERE datname = current_database()"
             " AND application_name = 'berth' AND state LIKE 'idle in transaction%'"

@@ -37,9 +37,9 @@ def scene(committed: None) -> Iterator[Scene]:
 @contextmanager
 def a_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """`manage.py` in a process of its own on the test database, without a broker; gone afterwards."""
-    settings = connection.settings_dict
-    host = f"{settings['USER']}@{settings['HOST']}:{settings['PORT']}"
-    environment = os.environ | {"DATABASE_URL": f"postgresql://{host}/{settings['NAME']}", "REDIS_URL": NOWHERE}
+    server = os.environ["DATABASE_URL"].rpartition("/")[0]
+    database = f"{server}/{connection.settings_dict['NAME']}"
+    environment = os.environ | {"DATABASE_URL": database, "REDIS_URL": NOWHERE}
     process = subprocess.Popen(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,

@@ -64,7 +64,7 @@ def test_a_signal_stops_the_command_and_both_services(place: Checkout, sent: sig
         read_line(launcher)
 
         launcher.send_signal(sent)
-        _, errors = launcher.communicate(timeout=30)
+        _, errors = launcher.communicate(timeout=90)
 
     assert launcher.returncode == 130
     assert "berth" not in errors
