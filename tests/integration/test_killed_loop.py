@@ -54,7 +54,8 @@ def a_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         if process.poll() is None:
             process.send_signal(signal.SIGCONT)
             process.kill()
-        process.communicate()
+        # Shown by pytest where the test fails: what the process itself said.
+        print(process.communicate()[0])
 
 
 def wait_until(what: Callable[[], Any]) -> None:

@@ -5,13 +5,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from django.utils.translation import gettext as _
-from rest_framework.exceptions import ParseError, ValidationError
+from rest_framework import status
+from rest_framework.exceptions import APIException, ParseError, ValidationError
 from rest_framework.parsers import BaseParser
 from rest_framework.settings import api_settings
 
-from berth.common.problems import TooLarge
-
 MAX_BODY_BYTES = 1024 * 1024
+
+
+class TooLarge(APIException):
+    """The body is larger than this API reads."""
+
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+    default_code = "too-large"
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(_("The body may have at most %(limit)s bytes.") % {"limit": limit_bytes})
+        self.members = {"limit_bytes": limit_bytes}
 
 
 class StrictJSONParser(BaseParser):

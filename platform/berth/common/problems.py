@@ -9,7 +9,7 @@ from django.http import HttpRequest, JsonResponse
 from django.utils.translation import gettext as _
 from drf_canon.errors import ProblemResponse
 from drf_canon.errors.handler import CONTENT_TYPE
-from rest_framework import exceptions, serializers, status
+from rest_framework import exceptions, serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
@@ -159,17 +159,6 @@ def _title(status_code: int) -> str:
     return titles.get(status_code) or HTTPStatus(status_code).phrase
 
 
-class TooLarge(exceptions.APIException):
-    """The body is larger than this API reads."""
-
-    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
-    default_code = "too-large"
-
-    def __init__(self, limit_bytes: int) -> None:
-        super().__init__(_("The body may have at most %(limit)s bytes.") % {"limit": limit_bytes})
-        self.members = {"limit_bytes": limit_bytes}
-
-
 def plain_problem(status_code: int, detail: Any = None, code: str | None = None) -> JsonResponse:
     """A problem outside DRF: unknown addresses, CSRF, errors nobody foresaw."""
     body = problem(status_code, code or CODES[status_code], detail if detail is not None else _title(status_code))
@@ -207,7 +196,6 @@ __all__ = [
     "CONTENT_TYPE",
     "ErrorDetail",
     "ProblemSerializer",
-    "TooLarge",
     "exception_handler",
     "is_api",
     "plain_problem",
