@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from datetime import datetime
 from typing import Any
 
-import psycopg
 import pytest
 from django.conf import settings
 
@@ -35,16 +34,6 @@ def browser_type_launch_args() -> dict[str, Any]:
     # Chromium's sandbox refuses to work for root, which is what CI is.
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     return {"executable_path": program, "args": [*quiet, *sandbox]}
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """Before the test database is dropped, ends connections that servers and processes of the tests still hold on it."""
-    yield
-    server = os.environ["DATABASE_URL"].rpartition("/")[0]
-    name = settings.DATABASES["default"]["NAME"]
-    with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
-        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
 
 
 @pytest.fixture
