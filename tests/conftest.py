@@ -8,12 +8,21 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db.backends.postgresql.creation import DatabaseCreation
 
 from berth.common import clock
 from tests.chromium import find_chromium
 
 
+def _drop_by_force(creation: DatabaseCreation, test_database_name: str, verbosity: int) -> None:
+    creation.connection.close_pool()
+    with creation._nodb_cursor() as cursor:
+        cursor.execute(f"DROP DATABASE {creation.connection.ops.quote_name(test_database_name)} WITH (FORCE)")
+
+
 def pytest_configure() -> None:
+    # A live server's last connection may outlast the tests: the test database is dropped all the same.
+    DatabaseCreation._destroy_test_db = _drop_by_force  # type: ignore[method-assign]
     # Served from where they are written: no test depends on what was collected for a run in the same checkout.
     settings.WHITENOISE_USE_FINDERS = True
     settings.WHITENOISE_AUTOREFRESH = True
