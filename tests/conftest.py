@@ -14,7 +14,7 @@ from berth.common import clock
 from tests.chromium import find_chromium
 
 
-def _drop_by_force(creation: DatabaseCreation, test_database_name: str, verbosity: int) -> None:
+def _drop_by_force(creation: Any, test_database_name: str, verbosity: int) -> None:
     creation.connection.close_pool()
     with creation._nodb_cursor() as cursor:
         cursor.execute(f"DROP DATABASE {creation.connection.ops.quote_name(test_database_name)} WITH (FORCE)")
@@ -22,7 +22,7 @@ def _drop_by_force(creation: DatabaseCreation, test_database_name: str, verbosit
 
 def pytest_configure() -> None:
     # A live server's last connection may outlast the tests: the test database is dropped all the same.
-    DatabaseCreation._destroy_test_db = _drop_by_force  # type: ignore[method-assign]
+    setattr(DatabaseCreation, "_destroy_test_db", _drop_by_force)  # noqa: B010 - the stubs do not know it
     # Served from where they are written: no test depends on what was collected for a run in the same checkout.
     settings.WHITENOISE_USE_FINDERS = True
     settings.WHITENOISE_AUTOREFRESH = True
