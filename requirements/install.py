@@ -27,8 +27,9 @@ def main() -> int:
     try:
         if STAMP.exists() and STAMP.read_text() == wanted:
             return 0
+        ours = STAMP.exists()
         STAMP.unlink(missing_ok=True)
-        make_environment()
+        make_environment(keep=ours and usable())
         install()
         put_rooms_on_path()
         STAMP.write_text(wanted)
@@ -43,16 +44,17 @@ def main() -> int:
 
 def fingerprint() -> str:
     """Changes with the locked files, with this Python and with the checkout's place."""
-    digest = hashlib.sha256(f"{sys.version} {sys.executable} {ROOT}".encode())
+    digest = hashlib.sha256(f"{sys.version} {sys.base_prefix} {ROOT}".encode())
     for name in FILES:
         digest.update((HERE / name).read_bytes())
     return digest.hexdigest()
 
 
-def make_environment() -> None:
+def make_environment(*, keep: bool) -> None:
+    """One without our stamp is of another tool or was left half made: it is made anew."""
     print(f"making {VENV.name} with Python {sys.version.split()[0]}", flush=True)
     try:
-        venv.EnvBuilder(with_pip=True, clear=not usable()).create(VENV)
+        venv.EnvBuilder(with_pip=True, symlinks=True, clear=not keep).create(VENV)
     except subprocess.CalledProcessError as error:
         raise OSError(0, "Python's venv and ensurepip are incomplete (Debian: apt-get install python3-venv)") from error
 
