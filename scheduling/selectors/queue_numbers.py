@@ -9,7 +9,8 @@ from django.db.models import Q, Sum
 
 from berth.common import clock
 from berth.common.units import PPM
-from scheduling.models import Lease, LoanSide
+from scheduling.models import Lease
+from scheduling.selectors.lent import lent_of_queues
 from scheduling.selectors.pool_load import PendingAsk, PoolLoad, pending_asks, pool_loads
 from tenants.models import Pool, Queue, Quota
 
@@ -47,7 +48,7 @@ class QueueNumbers:
 
 
 def queue_numbers(queues: Sequence[Queue]) -> dict[int, QueueNumbers]:
-    """By queue id; the queues carry their pools. Ten queries."""
+    """By queue id; the queues carry their pools. Ten queries, and where something is lent up to two more."""
     ids = [queue.pk for queue in queues]
     found: dict[int, dict[Line, QuotaNumbers]] = {pk: defaultdict(QuotaNumbers) for pk in ids}
     for row in _lines(ids):
@@ -57,8 +58,10 @@ def queue_numbers(queues: Sequence[Queue]) -> dict[int, QueueNumbers]:
     for queue, line, used, borrowed in _held(ids):
         found[queue][line].used += used
         found[queue][line].borrowed += borrowed
-    for queue, line, lent in _lent(ids):
-        found[queue][line].lent += lent
+    lent = lent_of_queues({queue.tenant_id for queue in queues})
+    for pk in ids:
+        for line, amount in lent.get(pk, {}).items():
+            found[pk][line].lent += amount
     pools = {load.pool.pk: load for load in pool_loads(_pools(queues))}
     names = {flavor.flavor.pk: flavor.flavor.name for load in pools.values() for flavor in load.flavors}
     for ask in pending_asks():
@@ -96,17 +99,6 @@ def _held(queues: Sequence[int]) -> Iterator[tuple[int, Line, int, int]]:
         for resource, amount in ((CPU, cpu), (MEMORY, memory), (VRAM, vram)):
             if amount:
                 yield queue, (resource, ""), amount, 0
-
-
-def _lent(queues: Sequence[int]) -> Iterator[tuple[int, Line, int]]:
-    rows = (
-        LoanSide.objects.filter(queue_id__in=queues, loan__ended_at__isnull=True)
-        .values_list("queue_id", "loan__flavor__name")
-        .annotate(amount=Sum("amount_m"))
-        .order_by()
-    )
-    for queue, flavor, amount in rows:
-        yield queue, (GPU, flavor), amount
 
 
 def _add_pending(lines: dict[Line, QuotaNumbers], ask: PendingAsk, names: Mapping[int, str]) -> None:

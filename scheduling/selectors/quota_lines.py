@@ -12,8 +12,9 @@ from django.db.models import F, Sum
 
 from scheduling.engine.quota import LEVELS, QuotaTree, QuotaUse
 from scheduling.engine.units import UNLIMITED
-from scheduling.models import Lease, LoanSide
+from scheduling.models import Lease
 from scheduling.selectors.configured import Configured, configured
+from scheduling.selectors.lent import lent_of_queues, lent_of_tenants
 from tenants.models import Queue, Tenant
 
 UNITS_PER_MILLI: Final = 7
@@ -86,7 +87,8 @@ def _lines(tenant: int, kind: str, pk: int) -> list[QuotaLine]:
         return []
     held = _held(config, _members(config, config.tree_index["tenant", tenant]))
     use = QuotaUse(tree, [held.leaves, *([_nothing(tree)] * (LEVELS - 1))])
-    lent = _lent(kind, pk)
+    found = lent_of_tenants([tenant]) if kind == "tenant" else lent_of_queues([tenant])
+    lent: Mapping[Line, int] = found.get(pk, {})
     family = [at, *tree.children[at]]
     lines = []
     for column, key in enumerate(config.columns):
@@ -166,17 +168,6 @@ def _held(config: Configured, tenants: list[int]) -> _Held:
                 borrowed["tenant", row["tenant"]][line] += amount
                 borrowed["queue", row["queue"]][line] += amount
     return _Held(leaves, borrowed)
-
-
-def _lent(kind: str, pk: int) -> dict[Line, int]:
-    """Cards out on loan, and the VRAM that goes with them."""
-    lent: dict[Line, int] = defaultdict(int)
-    owner = {"tenant": "tenant_id", "queue": "queue_id"}[kind]
-    rows = LoanSide.objects.filter(loan__ended_at__isnull=True, **{owner: pk})
-    for name, vram, amount in rows.values_list("loan__flavor__name", "loan__flavor__vram_mib", "amount_m"):
-        lent[GPU, name] += amount
-        lent["vram", ""] += amount * vram // MILLI
-    return lent
 
 
 def _line_of(key: str) -> Line:

@@ -7,10 +7,21 @@ from pytest_django import DjangoAssertNumQueries
 
 from scheduling.api.queues import QueueSchema
 from scheduling.models import Loan, LoanSide
+from scheduling.selectors.quota_lines import queue_quota_lines, tenant_quota_lines
 from scheduling.services.submit import submit_job
 from tests.api.conftest import ClientFor
 from tests.api.problems import code_of
-from tests.factories import a_job, a_lease, a_platform_admin, a_queue, a_run, an_outsider_member
+from tests.factories import (
+    a_job,
+    a_lease,
+    a_member_of,
+    a_platform_admin,
+    a_queue,
+    a_quota,
+    a_run,
+    a_tenant,
+    an_outsider_member,
+)
 from tests.factories.worlds import World, a_world
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +68,33 @@ def test_what_a_queue_lends_is_told(client_for: ClientFor) -> None:
     found = client_for(world.member).get(f"{QUEUES}/{world.tenant.slug}/{lender.name}").json()
 
     assert found["lent"]["gpu"] == {world.flavor.name: 2}
+
+
+def test_what_a_tenant_lends_stands_on_its_queues_by_their_unused_nominal(client_for: ClientFor) -> None:
+    """SCH-16: a loan's side is the tenant's; 4 of 6 + 2 idle cards are 3 and 1, and a queue that keeps all back lends none."""
+    borrower = a_world(nodes=2, nominal=2)
+    lender = a_tenant(cohort=borrower.cohort)
+    queues = {
+        name: a_queue(name, tenant=lender, pool=borrower.queue.pool) for name in ("first", "second", "third", "other")
+    }
+    for name, nominal, lending in (("first", 6, None), ("second", 2, None), ("third", 5, 0)):
+        a_quota(queues[name], flavor=borrower.flavor, nominal=nominal, lending_limit=lending)
+    held(borrower, cards=6, borrowed=4)
+    LoanSide.objects.update(queue=None, tenant=lender)
+
+    client = client_for(a_member_of(lender))
+    listed = {row["name"]: row["lent"]["gpu"] for row in client.get(f"{QUEUES}?tenant={lender.slug}").json()["results"]}
+    single = client.get(f"{QUEUES}/{lender.slug}/second").json()
+
+    flavor = borrower.flavor.name
+    assert {name: lent.get(flavor, 0) for name, lent in listed.items()} == {
+        "first": 3, "second": 1, "third": 0, "other": 0
+    }  # fmt: skip
+    assert single["quota"]["gpu"][flavor]["lent"] == 1
+    [line] = [line for line in queue_quota_lines(queues["first"]) if line.resource == "gpu"]
+    [whole] = [line for line in tenant_quota_lines(lender) if line.resource == "gpu"]
+    assert (line.lent, line.remaining) == (3_000, 3_000)
+    assert (whole.nominal, whole.lent) == (13_000, 4_000)
 
 
 def test_an_outsider_finds_no_queue_and_lists_none(client_for: ClientFor) -> None:
