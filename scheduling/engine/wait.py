@@ -17,6 +17,7 @@ from scheduling.engine.impossible import Impossible, keys_of
 from scheduling.engine.placement import place_gang
 from scheduling.engine.plan import Holder
 from scheduling.engine.quota import EVERYBODY
+from scheduling.engine.reserved import PromisedBook
 from scheduling.engine.snapshot import Shape
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules
@@ -29,7 +30,7 @@ IDLE_CARDS = "idle-cards"
 
 @dataclass(slots=True)
 class Reason:
-    """Amounts by resource key in engine units (milli-cards, millicores, MiB, nodes)."""
+    """Amounts by resource key in engine units (milli-cards, millicores, MiB, nodes); a hint may hold `before`, an instant in ms."""
 
     code: WaitCode
     need: dict[str, int] = field(default_factory=dict)
@@ -62,6 +63,7 @@ class ReasonBook:
         self._state, self._rules = state, rules
         self._idle = IdleBook(state)
         self._holders = HolderBook(state, self._idle)
+        self._promised = PromisedBook(state, rules, self._idle)
         self._reasons: dict[JobClass, Reason] = {}
 
     def of(self, job_class: JobClass) -> Reason:
@@ -206,12 +208,20 @@ class ReasonBook:
         promised = not state.quota_after.allows(job_class.leaf, option.amounts)
         if not (kept or promised or (job_class.blocked_from_ms <= NEVER and state.heads)):
             return Reason(WaitCode.FAIR_SHARE, need=total_ask(job_class.shape), suggestion="wait")
-        reason = Reason(WaitCode.RESERVED, need=total_ask(job_class.shape))
-        if option.cards_m:
-            reason.have["gpu"] = self._idle_cards(option)
-        starts = [head.at_ms for head in state.heads if head.job_class.pool == job_class.pool]
-        if starts and min(starts) > state.now_ms:
-            reason.suggestion, reason.hint = "declare-runtime", {"gpu": option.cards_m}
+        return self._reserved(job_class, option)
+
+    def _reserved(self, job_class: JobClass, option: Option) -> Reason:
+        """What is left beside the promised places, for whom they are, and what run time would pass before the first of them."""
+        reason = Reason(
+            WaitCode.RESERVED, need=total_ask(job_class.shape), holders=self._promised.holders(job_class.pool)
+        )
+        left_m = self._promised.left_m(job_class, option)
+        if left_m < option.cards_m:
+            reason.need = {}
+            reason.lacks("gpu", option.cards_m, left_m)
+        first_ms = self._promised.first_start_ms(job_class.pool)
+        if first_ms is not None:
+            reason.suggestion, reason.hint = "declare-runtime", {"before": first_ms}
         return reason
 
     def _idle_cards(self, option: Option) -> int:

@@ -131,9 +131,10 @@ WAITS: Final[Mapping[str, Reason]] = {
     ),
     "reserved": Reason(
         _(
-            "It would fit, but what it needs (%(need)s) is reserved for an earlier job and it would not be gone in time."
+            "It would fit, but what it needs (%(need)s) is reserved for earlier jobs, "
+            "and it would not be gone before they start."
         ),
-        _("Declare a shorter run time to pass before the reservation, or wait."),
+        _("Nothing to do: those whose places are kept start first, then it moves up."),
     ),
     "fair-share": Reason(
         _("It fits (%(need)s), but others with a smaller share go first."),
@@ -227,7 +228,9 @@ SUGGESTIONS: Final[Mapping[str, str | Promise]] = {
     "smaller-pods": _("Split it over smaller pods: at most %(hint)s are free on one node."),
     "other-flavor": _("Accept another flavor: %(hint)s are free there."),
     "relax-topology": _("Prefer the topology instead of requiring it: %(hint)s are free over several domains."),
-    "declare-runtime": _("Declare a run time: with one it could pass before the reservation on %(hint)s."),
+    "declare-runtime": _(
+        "Clone it with a longest run that ends before %(hint)s, when the first of them starts: it may then pass."
+    ),
     "less-cpu": _("Ask for less CPU or memory: %(hint)s are free."),
     "raise-budget": _("Ask for a larger budget for %(hint)s."),
     "resume": _("Resume it; it asks for %(hint)s."),
@@ -301,7 +304,7 @@ def amounts_text(amounts: Amounts) -> str:
     return str(_(", ")).join(parts)
 
 
-_ORDER: Final = ("gpu", "cpu", "memory_gib", "vram_gib", "nodes")
+_ORDER: Final = ("gpu", "cpu", "memory_gib", "vram_gib", "nodes", "before")
 
 
 def _rank(key: str) -> tuple[int, str]:
@@ -322,6 +325,8 @@ def _amount(key: str, value: int) -> str:
             return str(_("%(count)s GiB memory")) % {"count": mib_to_gib(value)}
         case "vram_gib":
             return str(_("%(count)s GiB card memory")) % {"count": mib_to_gib(value)}
+        case "before":
+            return _instant(value)
     return ngettext("%(count)s node", "%(count)s nodes", value) % {"count": value}
 
 

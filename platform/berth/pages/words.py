@@ -90,7 +90,7 @@ WAITS: Final[Mapping[str, Any]] = {
     "memory-busy": _("memory busy"),
     "fragmented": _("free cards scattered over nodes"),
     "topology": _("no single domain has room"),
-    "reserved": _("reserved for an earlier job"),
+    "reserved": _("reserved for earlier jobs"),
     "fair-share": _("others with a smaller share first"),
 }
 

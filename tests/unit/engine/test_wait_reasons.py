@@ -181,3 +181,29 @@ def test_asks_that_need_a_later_rule_are_impossible_by_name() -> None:
     plan = world.plan()
 
     assert {wait.job: wait.detail for wait in plan.waits} == {"share": "unsupported", "elastic": "unsupported"}
+
+
+def test_reserved_says_how_much_is_left_for_whom_the_rest_is_and_what_length_would_pass() -> None:
+    world = base(2).running("r", "b", gpu=8, nodes=["n000"], started=600, limit=1200)
+    world.pending("head", "a", replicas=2, gpu=8, submitted=900, priority=600)
+
+    wait = wait_of(world.pending("late", "a", gpu=2, limit=601).plan(), "late")
+
+    assert (wait.code, dict(wait.need), dict(wait.have), dict(wait.short)) == (
+        "reserved",
+        {"gpu": 2000},
+        {"gpu": 0},
+        {"gpu": 2000},
+    )
+    assert [(holder.job, holder.amounts) for holder in wait.holders] == [("head", {"gpu": 16_000})]
+    assert (wait.suggestion, dict(wait.hint)) == ("declare-runtime", {"before": 1_000_600_000})
+
+
+def test_reserved_quota_is_not_left_over_either() -> None:
+    world = World(nodes=4).tenant("a", nominal=0).tenant("b", nominal=0).tenant("c", nominal=20)
+    world.running("r", "a", gpu=8, nodes=["n000"], started=100, limit=700)
+    world.pending("head", "a", replicas=2, gpu=8, submitted=900)
+
+    wait = wait_of(world.pending("late", "b", gpu=6, tier="batch").plan(), "late")
+
+    assert (wait.code, dict(wait.have), dict(wait.short)) == ("reserved", {"gpu": 4000}, {"gpu": 2000})

@@ -1,0 +1,73 @@
+"""SCH-08 as a wait reason (SCH-21): what is left beside the places that cards are kept or reserved for, and whose they are."""
+
+from dataclasses import dataclass, field
+
+from scheduling.engine.asks import Option
+from scheduling.engine.classes import JobClass
+from scheduling.engine.idle import IdleBook
+from scheduling.engine.plan import Holder
+from scheduling.engine.quota import QuotaUse
+from scheduling.engine.state import Head, Kept, State
+from scheduling.engine.tiers import TierRules
+from scheduling.engine.units import NEVER
+from scheduling.engine.vocabulary import Tier
+
+MOST_HOLDERS = 5
+
+
+@dataclass(slots=True)
+class PromisedBook:
+    """Answers about the end of a cycle; what nodes leave is added up once a flavor."""
+
+    state: State
+    rules: TierRules
+    idle: IdleBook
+    _on_nodes: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def left_m(self, job_class: JobClass, option: Option) -> int:
+        """Milli-cards that a job of unknown length could take without touching a kept or reserved place, in nodes and in quota."""
+        flavors = sorted({ask.flavor for ask in option.gang if ask.flavor >= 0})
+        uses = [self.state.quota_after, *(head.quota for head in self.state.heads)]
+        return sum(
+            max(
+                0,
+                min(self._left_on_nodes(job_class.pool, flavor), *(self._room(job_class, use, flavor) for use in uses)),
+            )
+            for flavor in flavors
+        )
+
+    def first_start_ms(self, pool: int) -> int | None:
+        """When the first reserved place of the pool is to be taken; None where none is, or it is now."""
+        starts = [head.at_ms for head in self.state.heads if head.job_class.pool == pool]
+        return min(starts) if starts and min(starts) > self.state.now_ms else None
+
+    def holders(self, pool: int) -> tuple[Holder, ...]:
+        """The jobs that places of the pool are kept or reserved for, the soonest first, with their cards."""
+        state = self.state
+        places: list[tuple[int, Kept | Head]] = [(each.from_ms, each) for each in state.kept.values()]
+        places += [(each.at_ms, each) for each in state.heads]
+        here = [entry for entry in places if entry[1].job_class.pool == pool]
+        here.sort(key=lambda entry: (entry[0], str(state.snapshot.pending.ids[entry[1].job])))
+        return tuple(self._holder(place) for _, place in here[:MOST_HOLDERS])
+
+    def _holder(self, place: Kept | Head) -> Holder:
+        snapshot = self.state.snapshot
+        queue = snapshot.queues[int(snapshot.pending.queue[place.job])]
+        cards_m = sum(ask.cards_m * sum(counts.values()) for ask, counts in place.placed)
+        amounts = {"gpu": cards_m} if cards_m else {}
+        return Holder(queue.tenant, queue.name, snapshot.pending.ids[place.job], amounts)
+
+    def _left_on_nodes(self, pool: int, flavor: int) -> int:
+        found = self._on_nodes.get((pool, flavor))
+        if found is None:
+            cards, limits = self.state.usable.cards, self.state.limits(NEVER)
+            found = self._on_nodes[pool, flavor] = sum(
+                max(0, min([cards[node], *(head[node][0] for head in limits if node in head)]))
+                for node in self.idle.nodes(pool, flavor)
+            )
+        return found
+
+    def _room(self, job_class: JobClass, use: QuotaUse, flavor: int) -> int:
+        if job_class.tier == Tier.PRODUCTION or not self.state.policy.borrowing:
+            return self.rules.nominal_room(use, job_class, flavor)
+        return use.available(job_class.leaf, flavor, job_class.tier)
