@@ -20,9 +20,11 @@ from billing.selectors.quantities import Quantity, of_held, of_jobs
 from billing.services.lines import meters
 from billing.services.metering import meter_jobs, meter_new, meter_nodes
 from scheduling.models import Job, Run
+from scheduling.services.budgets import settle_budgets
 from scheduling.services.costs import RecordedCost, record_job_cost
 from scheduling.states import RunState
 from tenants.models import Tenant
+from tenants.services.budget import hold_gates
 
 logger = logging.getLogger(__name__)
 _JOBS_AT_ONCE = 500
@@ -81,6 +83,7 @@ def _record_all(pairs: Iterable[tuple[int, int]], *, look_again: bool) -> int:
 def _record(tenant_id: int, job_ids: list[int], *, look_again: bool) -> int:
     with transaction.atomic():
         ledger.hold_tenant(tenant_id)
+        budgeted = hold_gates(tenant_id)
         # The instant first, the facts after it: what ends in between is in neither the ledger nor the past.
         now = clock.now()
         tenant = Tenant.objects.get(pk=tenant_id)
@@ -102,7 +105,12 @@ def _record(tenant_id: int, job_ids: list[int], *, look_again: bool) -> int:
             )
             for job_id, exact in amounts.items()
         ]
-        return record_job_cost(costs, as_of=now)
+        before = dict(Job.objects.filter(pk__in=job_ids).values_list("pk", "cost_amount"))
+        took = record_job_cost(costs, as_of=now)
+        if budgeted:
+            known = {cost.job_id: cost.amount for cost in costs if cost.amount is not None}
+            settle_budgets({job: amount - (before.get(job) or 0) for job, amount in known.items()})
+        return took
 
 
 def _amounts(job_ids: list[int], prices: PriceList, now: datetime) -> dict[int, Fraction | None]:

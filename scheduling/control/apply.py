@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import F
 
 from berth.common import clock
+from scheduling.control.apply_budgets import keep_reservations, pass_gates
 from scheduling.control.apply_recharges import apply_recharges
 from scheduling.control.apply_reservations import apply_reservations
 from scheduling.control.apply_starts import apply_starts
@@ -47,7 +48,9 @@ def apply_plan(planned: Planned, *, now: datetime, leadership: Leadership, memor
         hold_epoch(leadership.epoch)
         cycle = Cycle.objects.create(epoch=leadership.epoch, at=now, wall_at=clock.wall_now())
         applied = Applied(cycle_id=cycle.pk, faulty=dict(planned.faulty))
-        starts = apply_starts(plan.starts, now=now, cycle_id=cycle.pk, leadership=leadership)
+        gated = pass_gates(plan.starts)
+        starts = apply_starts(gated.passed, now=now, cycle_id=cycle.pk, leadership=leadership)
+        keep_reservations(gated, starts.started)
         applied.started, applied.stale = starts.started, starts.stale
         applied.faulty |= starts.refused
         applied.evicted = _apply_evicts(plan.evicts, now=now, cycle_id=cycle.pk, leadership=leadership)
@@ -55,13 +58,13 @@ def apply_plan(planned: Planned, *, now: datetime, leadership: Leadership, memor
         apply_recharges(plan.recharges, now=now)
         apply_reservations(plan.reserves, plan.releases, now=now)
         _count_faults(applied.faulty)
-        waits = _waits(planned, starts.refused)
+        waits = [*_waits(planned, starts.refused), *gated.waits]
         applied.waits_written = apply_waits(waits, memory or WaitMemory(), now=now, cycle_id=cycle.pk)
         apply_order(plan, now=now, cycle_id=cycle.pk)
         cycle.admitted, cycle.preempted = len(applied.started), len(applied.evicted)
         cycle.dropped = len(applied.stale) + len(applied.faulty)
-        cycle.waiting = len(plan.waits)
-        cycle.by_reason = dict(sorted(Counter(wait.code.value for wait in plan.waits).items()))
+        cycle.waiting = len(plan.waits) + len(gated.waits)
+        cycle.by_reason = dict(sorted(Counter(wait.code.value for wait in (*plan.waits, *gated.waits)).items()))
         cycle.save(update_fields=["admitted", "preempted", "dropped", "waiting", "by_reason"])
     return applied
 

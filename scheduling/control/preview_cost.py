@@ -42,7 +42,7 @@ def estimate_cost(job: ResolvedJob, config: Configured, expected: Expected | Non
     With an expected run time that is what `low` and `likely` count; with a limit only, the shares of limits that jobs really
     use, the same as start ranges assume.
     """
-    currency, prices = _prices(job.queue.tenant_id)
+    currency, prices = prices_of(job.queue.tenant_id)
     currency = currency or job.queue.tenant.currency
     seconds = _seconds(job)
     hourly = [_hourly(role, config, prices, expected) for role in job.roles]
@@ -80,7 +80,7 @@ def _hourly(
     if not role.ask.cards_m:
         return plain, plain, plain
     cards = pods * role.ask.cards_m / MILLI
-    rates = {int(config.flavors[at].id): _card_rates(int(config.flavors[at].id), prices) for at in role.flavors}
+    rates = {int(config.flavors[at].id): card_rates(int(config.flavors[at].id), prices) for at in role.flavors}
     known = {flavor: rate for flavor, rate in rates.items() if rate is not None}
     if len(known) < len(rates) or not known:
         return None
@@ -93,7 +93,7 @@ def _hourly(
     return plain + cards * cheapest, plain + cards * likely, plain + cards * dearest
 
 
-def _card_rates(flavor: int, prices: Prices) -> tuple[Decimal, Decimal] | None:
+def card_rates(flavor: int, prices: Prices) -> tuple[Decimal, Decimal] | None:
     """Own and borrowed; where borrowed has no price of its own it costs the same."""
     own = prices.get((OWN, flavor), prices.get((OWN, None)))
     if own is None:
@@ -101,7 +101,7 @@ def _card_rates(flavor: int, prices: Prices) -> tuple[Decimal, Decimal] | None:
     return own, prices.get((BORROWED, flavor), prices.get((BORROWED, None), own))
 
 
-def _prices(tenant: int) -> tuple[str, Prices]:
+def prices_of(tenant: int) -> tuple[str, Prices]:
     rows = list(EffectivePrice.objects.filter(tenant_id=tenant).values_list("meter", "flavor_id", "price", "currency"))
     return (rows[0][3] if rows else ""), {(meter, flavor): price for meter, flavor, price, _currency in rows}
 

@@ -76,6 +76,7 @@ class Job(models.Model):
     backoff_count = models.PositiveSmallIntegerField(default=0)
     backoff_message = models.CharField(max_length=1000, blank=True, default="")
     planner_faults = models.PositiveSmallIntegerField(default=0)
+    refused_estimate = models.DecimalField(max_digits=20, decimal_places=6, null=True, blank=True)
 
     topology_mode = models.CharField(max_length=10, choices=Topology, default=Topology.NONE)
     topology_level = models.CharField(max_length=63, blank=True, default="")

@@ -68,6 +68,7 @@ class Run(models.Model):
     end_message = models.CharField(max_length=1000, blank=True, default="")
     exit_code = models.IntegerField(null=True, blank=True)
     fenced = models.BooleanField(default=False)
+    budget_reserved = models.DecimalField(max_digits=20, decimal_places=6, default=0)
     force_deleted_at = models.DateTimeField(null=True, blank=True)
     slowdown_ppm = models.BigIntegerField(default=0)
     levels_crossed = models.CharField(max_length=200, blank=True, default="")

@@ -36,7 +36,9 @@ _PENDING = f"""SELECT j.id, j.queue_id, j.shape_key, j.tier, j.priority, {ms_of(
     CASE WHEN EXISTS (SELECT 1 FROM scheduling_jobdependency d JOIN scheduling_job o ON o.id = d.on_job_id
             WHERE d.job_id = j.id AND (o.ended_at IS NULL OR (d.condition = 'success' AND o.state <> 'succeeded'))) THEN 1
         WHEN array_of.array_limit <= members.active + row_number() OVER (PARTITION BY j.array_parent_id ORDER BY j.id) - 1 THEN 2
-        WHEN j.queue_id = ANY(%s) THEN 3
+        WHEN j.queue_id = ANY(%s) OR (j.refused_estimate IS NOT NULL AND EXISTS (SELECT 1 FROM tenants_budgetgate g
+            WHERE g.hard_stop AND g.limit_amount < g.spent + g.reserved + j.refused_estimate AND g.tenant_id = j.tenant_id
+            AND (g.queue_id IS NULL OR g.queue_id = j.queue_id) AND (g.project_id IS NULL OR g.project_id = j.project_id))) THEN 3
         WHEN j.backoff_until > %s THEN 4
         WHEN j.planner_faults >= {PLANNER_FAULT_LIMIT} THEN 5
         ELSE 0 END,

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from scheduling.models import EffectivePrice
+from scheduling.models import EffectivePrice, Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,11 @@ def publish_prices(prices: Sequence[PublishedPrice], *, tenant_ids: Sequence[int
             else:
                 gone.append(row.pk)
         EffectivePrice.objects.filter(pk__in=gone).delete()
+        if gone or wanted:
+            # What a budget refused at the old price is asked again.
+            Job.objects.filter(tenant_id__in=list(tenant_ids), refused_estimate__isnull=False).update(
+                refused_estimate=None
+            )
         rows = [
             EffectivePrice(
                 tenant_id=each.tenant_id,

@@ -43,6 +43,14 @@ def reserve_budget(*, tenant_id: int, queue_id: int, project_id: int | None, cur
     return True
 
 
+def hold_gates(tenant_id: int) -> bool:
+    """Lock the tenant's gates till the transaction ends, before any row of a job; False where it has none.
+
+    Starts take gates before jobs, so whoever settles has to do the same.
+    """
+    return bool(BudgetGate.objects.select_for_update().filter(tenant_id=tenant_id).order_by("id").values_list("pk"))
+
+
 def release_budget(
     *,
     tenant_id: int,
