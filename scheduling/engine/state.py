@@ -211,6 +211,10 @@ class State:
         """Give notice: the run's cards and quota count as free in the picture of after."""
         self.vacate(victim.run, self.after, self.quota_after)
         self.vacate_head_nodes(victim.run)
+        self.give_notice(victim, leaves_ms)
+
+    def give_notice(self, victim: Victim, leaves_ms: int) -> None:
+        """The rest of an eviction, for a run that is out of the picture of after and of the heads' nodes already."""
         self.vacate_head_quota(victim.run)
         for node, _ in self.runs.footprint(victim.run):
             self.settle(node)

@@ -52,15 +52,16 @@ def _ends_ms(state: State, job: int) -> int:
 
 
 def _commit(state: State, book: CandidateBook, job: int, ask: Claim, chosen: list[Candidate], placed: Placed) -> None:
+    """Make the search's find true: the chosen are out of the picture of *after* already."""
     for_job = state.snapshot.pending.ids[job]
     for candidate in chosen:
         leaves_ms = state.now_ms + book.grace_ms(candidate.run)
-        state.evict(Victim(candidate.run, for_job, book.reason(candidate)), leaves_ms)
+        state.give_notice(Victim(candidate.run, for_job, book.reason(candidate)), leaves_ms)
     state.keep(Kept(job, ask.job_class, placed, ask.option.amounts, state.freed_ms(placed)))
 
 
 class _Search:
-    """One claim's search in the picture of *after*, which is as before when it returns."""
+    """One claim's search in the picture of *after*: the victims it finds are out of it when it returns, nobody else."""
 
     def __init__(self, state: State, rules: TierRules, book: CandidateBook, ask: Claim) -> None:
         self._state, self._rules, self._book, self._ask = state, rules, book, ask
@@ -88,11 +89,10 @@ class _Search:
             placed = self._node_by_node()
             if placed is None and only_nodes:
                 self._remember_hopeless()
-        if placed is not None:
-            placed = self._drop_unneeded(placed)
-        found = None if placed is None else (self._chosen[:], placed)
-        self._put_back(self._chosen)
-        return found
+        if placed is None:
+            self._put_back(self._chosen)
+            return None
+        return self._chosen, self._drop_unneeded(placed)
 
     def _put_back(self, chosen: list[Candidate]) -> None:
         while chosen:
@@ -136,10 +136,12 @@ class _Search:
         """Take a candidate out (sign -1: put it back), keeping count of the room for the claim's largest pods."""
         state, book = self._state, self._state.after
         nodes = [node for node, _ in state.runs.footprint(candidate.run) if self._counts(node)]
-        before = sum(book.room(node, self._largest, self._limits) for node in nodes)
+        for node in nodes:
+            self._room -= book.room(node, self._largest, self._limits)
         state.vacate(candidate.run, book, state.quota_after, sign)
         state.vacate_head_nodes(candidate.run, sign)
-        self._room += sum(book.room(node, self._largest, self._limits) for node in nodes) - before
+        for node in nodes:
+            self._room += book.room(node, self._largest, self._limits)
         if sign > 0:
             self._gone.append(candidate)
         else:
