@@ -54,8 +54,8 @@ def apply_plan(planned: Planned, *, now: datetime, leadership: Leadership, memor
         applied.started, applied.stale = starts.started, starts.stale
         applied.faulty |= starts.refused
         applied.evicted = _apply_evicts(plan.evicts, now=now, cycle_id=cycle.pk, leadership=leadership)
-        _apply_loans(plan.loans, now)
-        apply_recharges(plan.recharges, now=now)
+        _renew_loans(plan.loans)
+        apply_recharges(plan.recharges, plan.loans, now=now)
         apply_reservations(plan.reserves, plan.releases, now=now)
         _count_faults(applied.faulty)
         waits = [*_waits(planned, starts.refused), *gated.waits]
@@ -99,13 +99,11 @@ def _preemption(evict: Evict, now: datetime, grace: timedelta, cycle_id: int) ->
     )
 
 
-def _apply_loans(changes: Sequence[LoanChange], now: datetime) -> None:
+def _renew_loans(changes: Sequence[LoanChange]) -> None:
     for change in changes:
-        loan = Loan.objects.filter(pk=change.loan, ended_at__isnull=True)
-        if change.expires_ms is None:
-            loan.update(ended_at=now, why=change.why)
-        else:
+        if change.expires_ms is not None:
             until = datetime.fromtimestamp(change.expires_ms / 1000, UTC)
+            loan = Loan.objects.filter(pk=change.loan, ended_at__isnull=True)
             loan.update(expires_at=until, renewals=F("renewals") + 1)
 
 

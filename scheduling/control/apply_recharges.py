@@ -9,7 +9,7 @@ from django.db.models import Max
 from django.db.models.functions import Upper
 
 from scheduling.control.apply_starts import open_loans
-from scheduling.engine.plan import Recharge
+from scheduling.engine.plan import LoanChange, Recharge
 from scheduling.engine.units import CARD
 from scheduling.models import Lease, LeaseSegment, Loan, Run
 from scheduling.states import RunState
@@ -18,8 +18,12 @@ LIVE = (RunState.ADMITTED.value, RunState.STARTING.value, RunState.RUNNING.value
 BATCH = 2_000
 
 
-def apply_recharges(recharges: Sequence[Recharge], *, now: datetime) -> None:
-    """All of them at once. A run that stops or has ended meanwhile keeps the split it had."""
+def apply_recharges(recharges: Sequence[Recharge], changes: Sequence[LoanChange], *, now: datetime) -> None:
+    """All of them at once, and the ends of loans in `changes`, which are theirs alone.
+
+    A run that stops or has ended meanwhile keeps the split and the loans it had, and so does one whose recharge was dropped:
+    what open leases borrow and what open loans say stay one amount.
+    """
     if not recharges:
         return
     wanted = {int(recharge.run): recharge for recharge in recharges}
@@ -29,7 +33,9 @@ def apply_recharges(recharges: Sequence[Recharge], *, now: datetime) -> None:
     for borrowed in (True, False):
         ids = [lease.pk for lease in turned if lease.borrowed is not borrowed]
         Lease.objects.filter(pk__in=ids).update(borrowed=borrowed)
-    Loan.objects.filter(run__in=runs, ended_at__isnull=True).update(ended_at=now, why="own-now")
+    for why in sorted({change.why for change in changes if change.expires_ms is None}):
+        ended = [change.loan for change in changes if change.expires_ms is None and change.why == why]
+        Loan.objects.filter(pk__in=ended, run__in=runs, ended_at__isnull=True).update(ended_at=now, why=why)
     open_loans([(runs[pk], runs[pk].job.queue_id, loan) for pk in sorted(runs) for loan in wanted[pk].loans], now=now)
 
 

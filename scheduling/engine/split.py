@@ -37,8 +37,9 @@ class Splitter:
             for row, borrowed_m in self._shift(members[group], flavor, delta):
                 run = int(self._state.snapshot.pods.run[row])
                 changed.setdefault(run, {})[row] = borrowed_m
-        for run in sorted(changed):
-            self._recharge(run, changed[run])
+        stale = self._stale_loans()
+        for run in sorted(changed.keys() | stale.keys()):
+            self._recharge(run, changed.get(run, {}), stale.get(run, set()))
 
     def _borrowed(self, tenant: int, flavor: int, tier: int) -> int:
         """What runs of the tier hold across their tenant's boundary, given the tiers above them."""
@@ -89,7 +90,19 @@ class Splitter:
                 if not delta:
                     return
 
-    def _recharge(self, run: int, changed: dict[int, int]) -> None:
+    def _stale_loans(self) -> dict[int, set[int]]:
+        """Flavors by run whose loan is not what the run's pods borrow any more: some of them ended before the others."""
+        state, snapshot = self._state, self._state.snapshot
+        pods, stale = snapshot.pods, dict[int, set[int]]()
+        for loan in snapshot.loans:
+            if state.leaving_ms[loan.run] < NEVER or not bool(snapshot.running.split_known[loan.run]):
+                continue
+            rows = [row for row in state.runs.rows(loan.run) if int(pods.flavor[row]) == loan.flavor]
+            if sum(int(pods.borrowed_m[row]) for row in rows) != loan.amount_m:
+                stale.setdefault(loan.run, set()).add(loan.flavor)
+        return stale
+
+    def _recharge(self, run: int, changed: dict[int, int], stale: set[int]) -> None:
         state, snapshot = self._state, self._state.snapshot
         pods, running = snapshot.pods, snapshot.running
         roles = snapshot.shapes[int(running.shape[run])].roles
@@ -98,9 +111,8 @@ class Splitter:
             for row in state.runs.rows(run)
             if int(pods.flavor[row]) >= 0
         )
-        loans = tuple(
-            self._reopen(run, flavor, changed) for flavor in sorted({int(pods.flavor[row]) for row in changed})
-        )
+        flavors = stale | {int(pods.flavor[row]) for row in changed}
+        loans = tuple(self._reopen(run, flavor, changed) for flavor in sorted(flavors))
         if not any(borrowed_m for _, _, borrowed_m in split):
             self.now_own.add(run)
         opened = tuple(loan for loan in loans if loan is not None)

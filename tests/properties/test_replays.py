@@ -1,5 +1,7 @@
 """Random small traces, replayed: whatever comes, no card is held twice, gangs are whole, production is never stopped, work ends."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,6 +42,23 @@ job = st.tuples(
 )
 
 
+def borrowed_by_leases(snapshot: Snapshot) -> Counter[tuple[int, int]]:
+    """Borrowed milli-cards of pods, by run and flavor."""
+    found = Counter[tuple[int, int]]()
+    pods = snapshot.pods
+    for run, flavor, amount in zip(pods.run.tolist(), pods.flavor.tolist(), pods.borrowed_m.tolist(), strict=True):
+        found[run, flavor] += amount
+    return +found
+
+
+def borrowed_by_loans(snapshot: Snapshot) -> Counter[tuple[int, int]]:
+    """What open loans say, by run and flavor."""
+    found = Counter[tuple[int, int]]()
+    for loan in snapshot.loans:
+        found[loan.run, loan.flavor] += loan.amount_m
+    return +found
+
+
 class Watcher:
     """Stands in the engine's door and looks at every snapshot that the replay makes and at every plan."""
 
@@ -49,6 +68,7 @@ class Watcher:
             np.add.at(held[row], snapshot.pods.node, amounts)
         assert held[0].max(initial=0) <= 4000
         assert held[1].max(initial=0) <= 16000
+        assert borrowed_by_leases(snapshot) == borrowed_by_loans(snapshot)
         plan = run_cycle(snapshot, policy, now_ms)
         tiers = dict(zip(snapshot.running.ids, snapshot.running.tier.tolist(), strict=True))
         shapes = dict(zip(snapshot.pending.ids, snapshot.pending.shape.tolist(), strict=True))

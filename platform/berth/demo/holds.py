@@ -1,14 +1,12 @@
 """What the runs of the past held: pods, leases, segments and loans, as the loop would have written them."""
 
-from typing import Any
-
 from psycopg.types.range import TimestamptzRange
 
 from berth.common import units
 from berth.demo.past import Attempt
 from berth.demo.written import Known, Rows
 from scheduling.cluster.names import pod_name
-from scheduling.engine.plan import Placement
+from scheduling.engine.plan import LoanOpen, Placement
 from scheduling.models import Lease, LeaseSegment, Loan, LoanSide, Pod, Run
 from tenants.models import Queue
 
@@ -30,9 +28,14 @@ def add_pods(rows: Rows, run: Run, attempt: Attempt, reason: str) -> None:
             created_at=run.admitted_at if over else None,
             started_at=run.started_at,
             finished_at=run.ended_at,
-            exit_code={"succeeded": 0, "preempted": 143, "oom": 137}.get(reason, 1) if over else None,
+            exit_code=exit_code_of(reason) if over else None,
         )
         _add_leases(rows, run, pod, placement, attempt)
+
+
+def exit_code_of(reason: str) -> int:
+    """What a container of a run that ended so would leave behind: 143 after SIGTERM, 137 after the kernel's kill."""
+    return {"succeeded": 0, "preempted": 143, "oom": 137}.get(reason, 1)
 
 
 def _add_leases(rows: Rows, run: Run, pod: Pod, placement: Placement, attempt: Attempt) -> None:
@@ -96,10 +99,9 @@ def _add_segment(rows: Rows, lease: Lease, kind: str, from_ms: int, to_ms: int, 
     )
 
 
-def add_loan(rows: Rows, run: Run, queue: Queue, attempt: Attempt, opened_ms: int, loan: Any) -> None:
-    """A later loan of the same run and flavor replaces the earlier; an open one has been renewed past the present."""
-    later = [at_ms for at_ms, other in attempt.loans if at_ms > opened_ms and other.flavor == loan.flavor]
-    ended_ms = min(later, default=attempt.end_ms)
+def add_loan(rows: Rows, run: Run, queue: Queue, attempt: Attempt, opened_ms: int, loan: LoanOpen) -> None:
+    """A loan ends with its run or with the split that it stands for; an open one has been renewed past the present."""
+    ended_ms = loan_end_ms(attempt, opened_ms, loan)
     row = rows.add(
         Loan,
         run_id=run.pk,
@@ -113,6 +115,18 @@ def add_loan(rows: Rows, run: Run, queue: Queue, attempt: Attempt, opened_ms: in
     )
     for kind, name, amount_m in loan.sides:
         rows.add(LoanSide, loan_id=row.pk, amount_m=amount_m, **{f"{kind}_id": _side(rows.known, kind, str(name))})
+
+
+def loan_end_ms(attempt: Attempt, opened_ms: int, loan: LoanOpen) -> int | None:
+    """When the loan ended: replaced by a later one of its flavor, or all of it became own; None while it is open."""
+    pods = {(pod.role, pod.index) for pod in attempt.placements if pod.flavor == loan.flavor}
+    ends = [at_ms for at_ms, other in attempt.loans if at_ms > opened_ms and other.flavor == loan.flavor]
+    ends += [
+        at_ms
+        for at_ms, split in attempt.borrowed
+        if at_ms > opened_ms and sum(amount for pod, amount in split.items() if pod in pods) != loan.amount_m
+    ]
+    return min(ends, default=attempt.end_ms)
 
 
 def _side(known: Known, kind: str, name: str) -> int:

@@ -105,3 +105,15 @@ def test_runs_whose_split_is_unknown_are_left_alone() -> None:
     world = World(nodes=2).tenant("a", nominal=8).tenant("b", nominal=8)
 
     assert not world.running("r", "a", replicas=2, gpu=8, nodes=["n000", "n001"]).plan().recharges
+
+
+def test_a_loan_shrinks_with_the_pods_that_ended_before_the_others() -> None:
+    world = World(nodes=2).tenant("a", nominal=0).tenant("b", nominal=16)
+    world.running("r", "a", gpu=8, nodes=["n000"], borrowed=8).loan("l1", "r", 16, expires_in=99, sides={"b": 16})
+
+    plan = world.plan()
+
+    assert [(change.loan, change.why) for change in plan.loans] == [("l1", "resplit")]
+    (recharge,) = plan.recharges
+    assert recharge.borrowed_m == (("worker", 0, 8000),)
+    assert [(loan.amount_m, loan.sides) for loan in recharge.loans] == [(8000, (("tenant", "b", 8000),))]
