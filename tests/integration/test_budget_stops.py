@@ -20,7 +20,7 @@ def a_gate(queue: Queue, *, limit: int, spent: int = 0) -> BudgetGate:
 def numbers(gate: BudgetGate) -> tuple[int, int]:
     """Reserved and spent; whole amounts in these tests."""
     gate.refresh_from_db()
-    assert (gate.reserved % 1, gate.spent % 1) == (0, 0)
+    assert gate.reserved % 1 + gate.spent % 1 == 0
     return int(gate.reserved), int(gate.spent)
 
 
