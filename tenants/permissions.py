@@ -1,5 +1,6 @@
 """The one role → action table. Whether a row is visible at all is scoping.py's to say; whether its reader may act is said here."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -245,9 +246,23 @@ def belongings(user: Any) -> tuple[Belonging, ...]:
     if cached is None:
         columns = ("tenant_id", "tenant__slug", "tenant__name", "tenant__service_tier", "role")
         rows = Membership.objects.filter(active_now(), user_id=user.pk).order_by("tenant__slug").values_list(*columns)
-        cached = tuple(Belonging(pk, slug, name, tier, _MEMBERSHIP_ROLES[role]) for pk, slug, name, tier, role in rows)
-        user.__dict__["_belongings"] = cached
+        cached = user.__dict__["_belongings"] = _belongings(rows)
     return cached
+
+
+def remember_roles(
+    user: Any, *, platform: frozenset[str], memberships: Iterable[tuple[int, str, str, str, str]]
+) -> None:
+    """Give a user object what was read along with it, as `belongings` and `platform_role_names` would read it.
+
+    `memberships`: in force, by tenant slug; tenant's id, slug, name, service tier, then the role in it.
+    """
+    user.__dict__["platform_role_names"] = platform
+    user.__dict__["_belongings"] = _belongings(memberships)
+
+
+def _belongings(rows: Iterable[tuple[int, str, str, str, str]]) -> tuple[Belonging, ...]:
+    return tuple(Belonging(pk, slug, name, tier, _MEMBERSHIP_ROLES[role]) for pk, slug, name, tier, role in rows)
 
 
 def forget_roles(user: Any) -> None:

@@ -7,12 +7,13 @@ Never for deciding what runs now: that is the snapshot's. Whoever refuses someth
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
-from django.db import connection
 
 from berth.common import clock
+from berth.common.prepared import fetch_prepared
 from scheduling.engine.quota import QuotaTree
 from scheduling.engine.snapshot import Flavor, Pool
 from scheduling.models import ImageRule, Node
@@ -93,12 +94,15 @@ def configured(*, fresh: bool = False) -> Configured:
 
 def _version() -> tuple[Any, ...]:
     """Highest event ids of what is watched, highest ids of nodes and image rules: read by index, so it costs next to nothing."""
+    return fetch_prepared(_version_statement())[0]
+
+
+@cache
+def _version_statement() -> str:
     tables = [(model.pgh_event_model._meta.db_table, "pgh_id") for model in WATCHED]
     tables += [(Node._meta.db_table, "id"), (ImageRule._meta.db_table, "id")]
     parts = [f'(SELECT max({key}) FROM "{table}")' for table, key in tables]  # noqa: S608 - own tables
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_database(), " + ", ".join(parts))
-        return tuple(cursor.fetchone() or ())
+    return "SELECT current_database(), " + ", ".join(parts)
 
 
 def _load() -> Configured:

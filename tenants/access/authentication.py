@@ -11,6 +11,8 @@ from rest_framework.request import Request
 
 from berth.common import clock
 from tenants.models import ApiToken, User
+from tenants.permissions import remember_roles
+from tenants.selectors.tokens import holder_of_token
 
 SCHEME = "Bearer"
 USED_EVERY = timedelta(seconds=60)
@@ -18,7 +20,7 @@ USED_EVERY = timedelta(seconds=60)
 
 
 class TokenAuthentication(BaseAuthentication):
-    """One query a request. The token is looked up by its digest (unique index), so no comparison can be timed.
+    """One query a request, roles included. The token is looked up by its digest (unique index): no comparison can be timed.
 
     The user carries the token's scopes on (`token_scopes`): permissions.py narrows the roles by them.
     """
@@ -39,15 +41,18 @@ class TokenAuthentication(BaseAuthentication):
         return f'{SCHEME} realm="berth"'
 
     def _holder(self, digest: str) -> tuple[User, ApiToken]:
-        token = ApiToken.objects.select_related("user").filter(digest=digest).first()
-        at = clock.wall_now()
-        if token is None or token.revoked_at is not None or (token.expiry is not None and token.expiry <= at):
+        holder = holder_of_token(digest)
+        if holder is None:
+            raise AuthenticationFailed(_("This token is not valid."))
+        token, at = holder.token, clock.wall_now()
+        if token.revoked_at is not None or (token.expiry is not None and token.expiry <= at):
             raise AuthenticationFailed(_("This token is not valid."))
         user: User = token.user
         if not user.is_active or user.disabled_at is not None:
             raise AuthenticationFailed(_("This token is not valid."))
         if token.last_used_at is None or at - token.last_used_at > USED_EVERY:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=at)
+        remember_roles(user, platform=holder.platform_roles, memberships=holder.memberships)
         user.token_scopes = frozenset(token.scopes)  # type: ignore[attr-defined]
         return user, token
 

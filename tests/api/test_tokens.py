@@ -147,5 +147,5 @@ def test_the_list_takes_the_same_queries_for_any_number_of_tokens(
     client = client_for(user)
     client.get(URL)
 
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(2):
         client.get(URL)
