@@ -13,6 +13,7 @@ from django.db import connection, models, transaction
 from django.utils.translation import gettext_lazy as _
 
 from berth.common.errors import ConflictError
+from berth.common.inserting import insert_rows
 from scheduling.models import Job, Run, SchedulerEpoch, Transition, WaitReason
 from scheduling.states import JOB_MOVES, RUN_MOVES, TERMINAL, WAITING, EndReason, JobState, RunState
 
@@ -71,9 +72,7 @@ def lock_jobs(job_ids: Iterable[int]) -> None:
 
 def record_new_jobs(jobs: Sequence[Job], cause: Cause) -> None:
     """The first Transition row of jobs that were just inserted, in their present state."""
-    Transition.objects.bulk_create(
-        [_row("job", cause, job_id=job.pk, tenant_id=job.tenant_id, old="", new=job.state) for job in jobs], BATCH
-    )
+    insert_rows(_row("job", cause, job_id=job.pk, tenant_id=job.tenant_id, old="", new=job.state) for job in jobs)
 
 
 def record_new_runs(runs: Sequence[Run], cause: Cause, *, tenant_ids: Mapping[int, int]) -> None:

@@ -1,12 +1,13 @@
 """Submit: a body is judged whole, then stored with its roles in one transaction, then the loop is woken. Nothing is decided here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from django.db import connection, transaction
 
 from berth.common import alarm, clock
+from berth.common.inserting import insert_rows
 from scheduling.models import Job, JobDataset, JobDependency, Role, RoleFlavor
 from scheduling.services.job_body import JobAsk
 from scheduling.services.judging import Judged, judge
@@ -16,9 +17,8 @@ from tenants.models import User
 from tenants.permissions import Action
 
 CYCLE: Final = "scheduling.cycle"
-RING_EVERY_S: Final = 0.2
+RING_EVERY_S: Final = 0.5
 """A burst of submits rings once: a cycle takes all that is there, and the periodic one comes within a second anyway."""
-BATCH: Final = 500
 
 
 def submit_job(user: User, body: Any, *, cloned_from: Job | None = None) -> Job:
@@ -64,7 +64,8 @@ def _insert_jobs(
         for job, pk in zip(jobs, _next_ids(len(jobs)), strict=True):
             job.pk = pk
             job.array_parent = jobs[0]
-    return Job.objects.bulk_create(jobs, BATCH)
+    insert_rows(jobs)
+    return jobs
 
 
 def _next_ids(count: int) -> list[int]:
@@ -119,16 +120,16 @@ def _placement_fields(ask: JobAsk) -> dict[str, Any]:
 def _insert_parts(jobs: Sequence[Job], resolved: ResolvedJob, judged: Judged) -> None:
     """Roles, accepted flavors, dependencies and datasets of every member."""
     roles = [[_role(job, position, role) for position, role in enumerate(resolved.roles)] for job in jobs]
-    Role.objects.bulk_create((role for of_job in roles for role in of_job), BATCH)
+    insert_rows(role for of_job in roles for role in of_job)
     accepted = [
         [_accepted(row, ask, judged) for row, ask in zip(of_job, resolved.roles, strict=True)] for of_job in roles
     ]
-    _insert(RoleFlavor, (flavor for of_job in accepted for of_role in of_job for flavor in of_role))
+    insert_rows(flavor for of_job in accepted for of_role in of_job for flavor in of_role)
     ask = resolved.ask
     after = [[JobDependency(job=job, on_job_id=each.job, condition=each.on) for each in ask.after] for job in jobs]
     datasets = [[JobDataset(job=job, name=name) for name in sorted(ask.datasets)] for job in jobs]
-    _insert(JobDependency, (row for of_job in after for row in of_job))
-    _insert(JobDataset, (row for of_job in datasets for row in of_job))
+    insert_rows(row for of_job in after for row in of_job)
+    insert_rows(row for of_job in datasets for row in of_job)
     for role, flavors in zip(roles[0], accepted[0], strict=True):
         _carry(role, role_flavors=flavors)
     _carry(jobs[0], roles=roles[0], dependencies=after[0], datasets=datasets[0])
@@ -146,12 +147,6 @@ def _carry(row: Any, **parts: list[Any]) -> None:
         found = getattr(row, name).all()
         found._result_cache, found._prefetch_done = rows, True
         row._prefetched_objects_cache[name] = found
-
-
-def _insert(model: Any, rows: Iterable[Any]) -> None:
-    found = list(rows)
-    if found:
-        model.objects.bulk_create(found, BATCH)
 
 
 def _role(job: Job, position: int, role: ResolvedRole) -> Role:

@@ -14,8 +14,8 @@ from tests.factories.worlds import a_world
 
 pytestmark = pytest.mark.django_db
 JOBS = "/api/v1/jobs"
-QUERIES = 11
-"""Token with user, its first use noted, platform roles, memberships; whether the configuration changed; the transaction's
+QUERIES = 9
+"""Token with user, platform roles and memberships; its first use noted; whether the configuration changed; the transaction's
 two ends, job, roles, flavors, transition. The answer reads nothing that was just written."""
 
 
