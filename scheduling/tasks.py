@@ -7,6 +7,7 @@ from celery import shared_task
 from scheduling.control.forecasting import Forecaster
 from scheduling.control.loop import Loop
 from scheduling.control.observe import Observer
+from scheduling.control.pace import is_rested
 from scheduling.control.sweep import sweep as run_sweep
 from scheduling.services.partitions import maintain_partitions as run_maintain_partitions
 
@@ -29,8 +30,9 @@ def _forecaster() -> Forecaster:
 
 @shared_task(name="scheduling.cycle", ignore_result=True)
 def cycle() -> None:
-    """One turn of the loop; at once done when another process leads (Q05)."""
-    _loop().turn()
+    """One turn of the loop; at once done when another process leads (Q05) or the last turn was only just now."""
+    if is_rested():
+        _loop().turn()
 
 
 @shared_task(name="scheduling.observe", ignore_result=True)

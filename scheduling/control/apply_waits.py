@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import Q
 
 from scheduling.engine.plan import Holder, Plan, Wait
 from scheduling.engine.vocabulary import WaitCode
-from scheduling.models import CycleOrder, Job, Node, WaitReason
+from scheduling.models import Job, Node, WaitReason
 from scheduling.states import JobState
 
 _JSON = ("need", "have", "short", "holders", "hint")
@@ -33,6 +32,12 @@ _INSERT = f"""
     INSERT INTO scheduling_waitreason (job_id, code, since, cycle_id, {_NUMBERS})
     SELECT v.id, v.code, %s, %s, {_NEW_NUMBERS} {_VALUES} JOIN scheduling_job j ON j.id = v.id AND j.state = 'queued'
 """
+_ORDER = """
+    INSERT INTO scheduling_cycleorder AS o (id, cycle_id, job_ids, changed_at) VALUES (1, %s, %s::bigint[], %s)
+        ON CONFLICT (id) DO UPDATE SET (cycle_id, job_ids, changed_at) = (excluded.cycle_id, excluded.job_ids, excluded.changed_at)
+     WHERE o.job_ids IS DISTINCT FROM excluded.job_ids
+"""
+"""The ids as one parameter: Django's expressions would make an object of each of fifty thousand."""
 _Key = tuple[Any, ...]
 
 
@@ -75,10 +80,8 @@ def apply_waits(waits: Sequence[Wait], memory: WaitMemory, *, now: datetime, cyc
 
 def apply_order(plan: Plan, *, now: datetime, cycle_id: int) -> None:
     """The cycle's order of all waiting jobs, from which positions derive; written only where it changed."""
-    ids = [int(job) for job in plan.order]
-    same = CycleOrder.objects.filter(Q(pk=1) & Q(job_ids=ids)).exists()
-    if not same:
-        CycleOrder.objects.update_or_create(pk=1, defaults={"cycle_id": cycle_id, "job_ids": ids, "changed_at": now})
+    with connection.cursor() as cursor:
+        cursor.execute(_ORDER, [cycle_id, [int(job) for job in plan.order], now])
 
 
 def _key(wait: Wait) -> _Key:

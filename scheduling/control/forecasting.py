@@ -27,6 +27,8 @@ SAME_SHARE: Final = 20
 """A bound that moved by less than a minute, and by less than a twentieth of the time until it, has not moved."""
 SCORE_TOLERANCE: Final = timedelta(seconds=2)
 """Ranges are told to the second and cycles come every second: what ends between two of them has held. Wall time."""
+REST_SHARE: Final = 19
+"""A forecast of thousands takes seconds: for this many times as long as the last one took nobody makes another."""
 STALE_AFTER: Final = timedelta(seconds=30)
 """Ranges of overdue jobs move although nothing happens: looked at again after this much wall time."""
 
@@ -54,6 +56,7 @@ class Forecaster:
         self._policy = policy
         self._seen: tuple[Any, ...] | None = None
         self._looked = 0.0
+        self._rests_until = 0.0
         self._scored_run = -1
 
     def forecast_if_changed(self) -> int:
@@ -63,11 +66,13 @@ class Forecaster:
                 return 0
             self.score()
             version = fetch(_VERSION)[0]
-            fresh = clock.monotonic() - self._looked < STALE_AFTER.total_seconds()
-            if version == self._seen and fresh:
+            began = clock.monotonic()
+            fresh = began - self._looked < STALE_AFTER.total_seconds()
+            if (version == self._seen and fresh) or began < self._rests_until:
                 return 0
             stored = self._store_all(clock.now())
             self._seen, self._looked = version, clock.monotonic()
+            self._rests_until = self._looked + REST_SHARE * (self._looked - began)
             return stored
 
     def score(self) -> int:
