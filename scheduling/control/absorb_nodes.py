@@ -11,6 +11,7 @@ from berth.common import clock
 from scheduling.control.ending import RunEnd, end_run
 from scheduling.control.observed import SeenNode
 from scheduling.models import Card, Lease, Node, Pod, Run
+from scheduling.services.supply import record_nodes
 from scheduling.states import EndReason, RunState
 from scheduling.transitions import CANCEL_GRACE, Cause, begin_stops
 from tenants.models import Cluster
@@ -28,6 +29,8 @@ class NodeOutcome:
     ended: list[int] = field(default_factory=list)
     stopped: list[int] = field(default_factory=list)
     postponed: set[int] = field(default_factory=set)
+    changed: set[int] = field(default_factory=set)
+    """Ids of nodes whose state, cards or cordon are not what they were."""
 
 
 def absorb_nodes(
@@ -51,6 +54,8 @@ def absorb_nodes(
             _lose(node, seen, outcome, now=now, epoch=epoch)
         elif not seen.lost:
             _update(node, seen, outcome, now=now, epoch=epoch)
+    if outcome.changed:
+        record_nodes(outcome.changed, at=now)
     return outcome
 
 
@@ -67,6 +72,7 @@ def _lose(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, ep
     last_sign = min(seen.last_sign_at or node.last_sign_at or now, now)
     Node.objects.filter(pk=node.pk).update(state=Node.State.LOST, lost_at=now, last_sign_at=last_sign)
     outcome.lost.append(node.name)
+    outcome.changed.add(node.pk)
     runs = Run.objects.filter(leases__node=node, leases__closed_at__isnull=True).exclude(state=RunState.ENDED.value)
     cause = Cause(reason=EndReason.NODE_LOST.value, at=now, message=f"{node.name}: {seen.lost}", epoch=epoch)
     for run in runs.order_by("job_id").distinct():
@@ -85,6 +91,8 @@ def _update(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, 
         return
     if node.state != state:
         changes |= {"state": state, "ready_since": now if state == Node.State.READY else node.ready_since}
+    if node.state != state or node.cordoned != seen.cordoned:
+        outcome.changed.add(node.pk)
     Node.objects.filter(pk=node.pk).update(**changes)
     _update_cards(node, frozenset(seen.bad_cards), outcome, now=now, epoch=epoch)
 
@@ -95,12 +103,13 @@ def _is_unclean(node: Node) -> bool:
 
 def _update_cards(node: Node, bad: frozenset[int], outcome: NodeOutcome, *, now: datetime, epoch: int) -> None:
     """A bad card takes itself out and stops who holds it; the rest of the node goes on."""
-    Card.objects.filter(node=node, health=Card.Health.FAILED).exclude(index__in=bad).update(
-        health=Card.Health.OK, failed_at=None
-    )
+    back = Card.objects.filter(node=node, health=Card.Health.FAILED).exclude(index__in=bad)
+    if back.update(health=Card.Health.OK, failed_at=None):
+        outcome.changed.add(node.pk)
     failed = list(Card.objects.filter(node=node, index__in=bad, health=Card.Health.OK))
     if not failed:
         return
+    outcome.changed.add(node.pk)
     Card.objects.filter(pk__in=[card.pk for card in failed]).update(health=Card.Health.FAILED, failed_at=now)
     runs = Lease.objects.filter(card__in=failed, closed_at__isnull=True).values_list("run_id", flat=True)
     names = ", ".join(f"{node.name}/{card.index}" for card in failed)

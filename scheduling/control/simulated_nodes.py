@@ -8,11 +8,15 @@ from scheduling.cluster.virtual import VirtualNode
 from scheduling.control.clusters import port_of
 from scheduling.control.simulated_cluster import SimulatedCluster
 from scheduling.models import Card, Node, SimulatedNode
+from scheduling.services.supply import record_nodes
 from tenants.models import Cluster
 
 
 def furnish_simulated_clusters() -> int:
-    """Put nodes that the platform has and the simulated cluster lacks there; returns how many. Nodes that stand are left alone."""
+    """Put nodes that the platform has and the simulated cluster lacks there; returns how many. Nodes that stand are left alone.
+
+    A node that is put up is new to the books of supply as well.
+    """
     made = 0
     for cluster in Cluster.objects.filter(kind=Cluster.Kind.SIMULATED).order_by("pk"):
         there = set(SimulatedNode.objects.filter(cluster=cluster.name).values_list("name", flat=True))
@@ -23,6 +27,7 @@ def furnish_simulated_clusters() -> int:
             assert isinstance(port, SimulatedCluster)  # noqa: S101 - what settings name for this kind
             port.ensure_nodes(missing)
             made += len(missing)
+            record_nodes([node.pk for node in rows], at=clock.now())
     return made
 
 

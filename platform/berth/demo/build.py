@@ -16,7 +16,8 @@ from berth.demo.organisation import (
     TenantSpec,
 )
 from scheduling.models import Card, Node, NodeDomain, NodeInterval
-from tenants.models import Cluster, Cohort, Flavor, Pool, PoolCapacity, Queue, Quota, Tenant
+from scheduling.services.supply import record_pools
+from tenants.models import Cluster, Cohort, Flavor, Pool, Queue, Quota, Tenant
 
 LEVELS = ("zone", "rack")
 
@@ -47,7 +48,7 @@ def build_supply(
     for node_spec in organisation.nodes:
         if node_spec.flavor in flavors:
             _nodes(node_spec, cluster, flavors[node_spec.flavor], since)
-    _record_capacity(pools, since)
+    record_pools(pools.values(), at=since)
     return pools, flavors
 
 
@@ -128,23 +129,6 @@ def _cards(spec: NodeSpec, nodes: list[Node], flavor: Flavor) -> None:
         for i, node in enumerate(nodes)
         for index in range(spec.gpus)
     )
-
-
-def _record_capacity(pools: dict[str, Pool], at: datetime) -> None:
-    for pool in pools.values():
-        nodes = list(pool.nodes.all())
-        amounts: dict[tuple[str, int | None], int] = {
-            ("cpu", None): sum(node.cpu_m for node in nodes),
-            ("memory", None): sum(node.memory_mib for node in nodes),
-        }
-        for node in nodes:
-            if node.flavor_id is not None:
-                key = ("gpu", node.flavor_id)
-                amounts[key] = amounts.get(key, 0) + node.gpus * units.MILLI
-        PoolCapacity.objects.bulk_create(
-            PoolCapacity(pool=pool, resource=resource, flavor_id=flavor, amount=amount, recorded_at=at)
-            for (resource, flavor), amount in amounts.items()
-        )
 
 
 def _queue(
