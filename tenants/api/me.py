@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import get_language
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -47,7 +48,7 @@ class MeViewSet(BerthViewSet):
                 "user": user.username,
                 "name": user.get_full_name() or user.username,
                 "kind": user.kind,
-                "language": user.language,
+                "language": user.language or get_language(),
                 "time_zone": user.time_zone,
                 "roles": sorted(roles_of(user)),
                 "tenants": [

@@ -15,7 +15,10 @@ class User(AbstractUser):
         SERVICE = "service", _("service account")
 
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.HUMAN)
-    language = models.CharField(max_length=10, default="en", choices=[("en", "English"), ("zh-hans", "简体中文")])
+    language = models.CharField(
+        max_length=10, default="", blank=True, choices=[("en", "English"), ("zh-hans", "简体中文")]
+    )
+    """Empty: as the browser asks."""
     time_zone = models.CharField(max_length=64, default="UTC")
     theme = models.CharField(
         max_length=10, default="auto", choices=[("auto", _("system")), ("light", _("light")), ("dark", _("dark"))]

@@ -30,8 +30,9 @@ class PersonMiddleware:
             return self.get_response(request)
         user: Any = request.user
         if user.is_authenticated:
-            translation.activate(user.language)
-            request.LANGUAGE_CODE = translation.get_language()
+            if user.language:
+                translation.activate(user.language)
+                request.LANGUAGE_CODE = translation.get_language()
             timezone.activate(_zone(user.time_zone))
         request.tenant = SimpleLazyObject(lambda: _tenant(request))  # type: ignore[attr-defined]
         try:
