@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.db.models import Case, F, IntegerField, Prefetch, Q, QuerySet, Value, When
 
+from scheduling.engine.units import CARD
 from scheduling.models import Job, Loan, Role, RoleFlavor, Transition, WaitReason
 from scheduling.selectors.positions import Position, positions_of
 from scheduling.selectors.start_ranges import StartRange, start_ranges_of
@@ -178,7 +179,7 @@ def job_rows(jobs: Sequence[Job]) -> tuple[JobRow, ...]:
                     if role.cards_m
                 )
             ),
-            vram_mib=sum(role.replicas * role.vram_mib for role in job.roles.all()),
+            vram_mib=sum(role.replicas * _vram_mib(role) for role in job.roles.all()),
             wait=waits.get(job.pk),
             position=positions.get(job.pk),
             start=starts.get(job.pk),
@@ -187,6 +188,12 @@ def job_rows(jobs: Sequence[Job]) -> tuple[JobRow, ...]:
         )
         for job in jobs
     )
+
+
+def _vram_mib(role: Role) -> int:
+    """Of one pod: what it asks for, else what its whole cards have of the flavor it would rather take (SCH-02). 0: unknown."""
+    first = next((accepted.flavor for accepted in role.role_flavors.all()), None)
+    return role.vram_mib or (first.vram_mib * role.cards_m // CARD if first and role.cards_m else 0)
 
 
 def _with_parts(jobs: QuerySet[Job]) -> QuerySet[Job]:

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from berth.common import units
 from berth.demo.copying import copy_rows
-from berth.demo.holds import add_loan, add_pods
+from berth.demo.holds import add_loan, add_pods, exit_code_of
 from berth.demo.past import Attempt, PastJob
 from berth.demo.workload import Ask
 from berth.demo.written import Known, Rows
@@ -220,6 +220,7 @@ def _add_attempt(rows: Rows, job: Job, queue: Queue, number: int, attempt: Attem
         stop_reason="preempted" if preempted and over else "",
         ended_at=end,
         end_reason=reason if over else "",
+        exit_code=exit_code_of(reason) if over else None,
         last_sign_at=end,
         slowdown_ppm=attempt.slowdown_ppm,
         levels_crossed=",".join(attempt.levels_crossed),
