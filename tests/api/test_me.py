@@ -38,3 +38,11 @@ def test_me_without_a_token_is_401_with_a_challenge(client_for: ClientFor) -> No
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")
     assert answer.json()["code"] == "unauthenticated"
     assert "RateLimit" in answer.headers
+
+
+def test_a_slash_at_the_end_means_the_same_address(client_for: ClientFor) -> None:
+    client = client_for(a_member_of(a_tenant()))
+
+    assert client.get("/api/v1/me/").json() == client.get("/api/v1/me").json()
+    assert client.get("/api/v1/tenants/?limit=1").status_code == 200
+    assert client.get("/api/v1/").status_code == 404

@@ -75,7 +75,13 @@ def test_a_priority_tenant_has_the_higher_limit(client_for: ClientFor) -> None:
     assert policy == ", ".join(f'"{name}";q=200;w=1;reason="priority-tenant"' for name in ("tenant", "token", "user"))
 
 
-@pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/tenants", "/api/v1/tenants/nobody", "/api/v1/tokens/1"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/api/v1/me", "/api/v1/tenants", "/api/v1/tenants/nobody", "/api/v1/tokens/1"),
+        *("/api/v1/nothing-here", "/api/schema/", "/api/docs/"),
+    ],
+)
 def test_every_answer_tells_the_limits_in_force(client_for: ClientFor, path: str) -> None:
     for client in (client_for(a_finance_user()), client_for(None)):
         answer = client.get(path)
