@@ -7,11 +7,12 @@ never assumed to end; a head without a finite time gets no reservation (until SC
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scheduling.engine.asks import Option, PodAsk
+from scheduling.engine.asks import Option
 from scheduling.engine.classes import JobClass
 from scheduling.engine.nodes import Free, NodeBook
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.quota import Amount, QuotaUse
+from scheduling.engine.room import RoomCount
 from scheduling.engine.state import Head, State
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import NEVER
@@ -61,30 +62,25 @@ class _RunOut:
     """Nodes and quota as endings come to pass, with a running count of room for a claim's largest pods."""
 
     def __init__(self, state: State, option: Option, pool: int) -> None:
-        self._state, self._pool = state, pool
+        self._state = state
         self.book, self.use = _from_now(state)
-        self.ask: PodAsk = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
-        self.room = sum(room for _, room in self.book.hosts(self.ask, pool))
+        self._largest = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
+        self._room = RoomCount(self.book, self._largest, pool)
+
+    def has_room(self) -> bool:
+        """For all of the largest pods; whether the gang can be placed is another question."""
+        return self._room.total >= self._largest.count
 
     def apply(self, ending: Ending) -> None:
-        state, book = self._state, self.book
         if ending.run >= 0:
-            touched = [node for node, _ in state.runs.footprint(ending.run) if self._counts(node)]
-        else:
-            touched = [node for _, counts in ending.placed for node in counts if self._counts(node)]
-        before = sum(book.room(node, self.ask) for node in touched)
-        if ending.run >= 0:
-            state.vacate(ending.run, book, self.use)
-        else:
-            self.use.refund(ending.leaf, ending.amounts, ending.tier)
-            for ask, counts in ending.placed:
-                for node, pods in counts.items():
-                    book.add(node, ask, pods)
-        self.room += sum(book.room(node, self.ask) for node in touched) - before
-
-    def _counts(self, node: int) -> bool:
-        table, flavor = self._state.table, self.ask.flavor
-        return table.open[node] and table.pool[node] == self._pool and flavor in (-1, table.flavor[node])
+            self._state.vacate(ending.run, self.book, self.use)
+            self._room.recount(node for node, _ in self._state.runs.footprint(ending.run))
+            return
+        self.use.refund(ending.leaf, ending.amounts, ending.tier)
+        for ask, counts in ending.placed:
+            for node, pods in counts.items():
+                self.book.add(node, ask, pods)
+            self._room.recount(counts)
 
 
 def reserve_head(state: State, rules: TierRules, timeline: Timeline, job: int, job_class: JobClass) -> Head | None:
@@ -113,7 +109,7 @@ def _earliest(
         run_out.apply(ending)
         if place + 1 < len(pending) and pending[place + 1].at_ms == ending.at_ms:
             continue
-        if run_out.room < run_out.ask.count or not run_out.use.allows(job_class.leaf, option.amounts):
+        if not run_out.has_room() or not run_out.use.allows(job_class.leaf, option.amounts):
             continue
         if rules.standing(run_out.use, job_class, option.amounts) == Standing.BARRED:
             continue

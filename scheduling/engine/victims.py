@@ -19,6 +19,7 @@ from scheduling.engine.clearing import cheapest_nodes
 from scheduling.engine.fit import end_of, heads_allow, within_pool_share
 from scheduling.engine.nodes import Limits
 from scheduling.engine.placement import Placed, place_gang
+from scheduling.engine.room import RoomCount
 from scheduling.engine.share import over_quota
 from scheduling.engine.state import Kept, State, Victim
 from scheduling.engine.tiers import Standing, TierRules
@@ -67,7 +68,7 @@ class _Search:
         self._state, self._rules, self._book, self._ask = state, rules, book, ask
         self._largest = max(ask.option.gang, key=lambda each: (each.cards_m, each.cpu_m))
         self._limits = state.limits(ask.ends_ms)
-        self._room = sum(room for _, room in state.after.hosts(self._largest, ask.job_class.pool, self._limits))
+        self._room = RoomCount(state.after, self._largest, ask.job_class.pool, self._limits)
         self._chosen: list[Candidate] = []
         self._gone: list[Candidate] = []
         self._own: list[Candidate] = []
@@ -103,14 +104,14 @@ class _Search:
         state, ask = self._state, self._largest
         excess, willing = self._willing()
         for node, leavers in cheapest_nodes(state, ask, willing, excess)[: MOST_NODES_PER_POD * ask.count + MOST_NODES]:
-            if not self._counts(node):
+            if not self._room.counts(node):
                 continue
-            before, taken = self._room, []
+            before, taken = self._room.total, []
             for candidate in leavers:
                 if candidate not in self._gone and may_take(state, self._ask, candidate):
                     self._vacate(candidate, 1)
                     taken.append(candidate)
-            if self._room == before:
+            if self._room.total == before:
                 self._put_back(taken)
                 continue
             self._chosen += taken
@@ -134,26 +135,20 @@ class _Search:
 
     def _vacate(self, candidate: Candidate, sign: int) -> None:
         """Take a candidate out (sign -1: put it back), keeping count of the room for the claim's largest pods."""
-        state, book = self._state, self._state.after
-        nodes = [node for node, _ in state.runs.footprint(candidate.run) if self._counts(node)]
-        for node in nodes:
-            self._room -= book.room(node, self._largest, self._limits)
-        state.vacate(candidate.run, book, state.quota_after, sign)
+        state = self._state
+        state.vacate(candidate.run, state.after, state.quota_after, sign)
         state.vacate_head_nodes(candidate.run, sign)
-        for node in nodes:
-            self._room += book.room(node, self._largest, self._limits)
+        self._room.recount(node for node, _ in state.runs.footprint(candidate.run))
         if sign > 0:
             self._gone.append(candidate)
         else:
             self._gone.remove(candidate)
 
-    def _counts(self, node: int) -> bool:
-        table, flavor = self._state.table, self._largest.flavor
-        return table.open[node] and table.pool[node] == self._ask.job_class.pool and flavor in (-1, table.flavor[node])
-
     def _place(self) -> Placed | None:
         ask, job_class = self._ask, self._ask.job_class
-        if self._room < self._largest.count or not self._state.quota_after.allows(job_class.leaf, ask.option.amounts):
+        if self._room.total < self._largest.count or not self._state.quota_after.allows(
+            job_class.leaf, ask.option.amounts
+        ):
             return None
         if self._limits and not self._heads_keep_their_quota():
             return None
