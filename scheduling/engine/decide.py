@@ -41,8 +41,10 @@ class Decider:
         while (job := self.contest.pop()) >= 0:
             job_class = self.contest.class_of(job)
             if job in self.state.kept:
+                self.contest.step(job_class)
                 self.waiting.append(job)
             elif job_class.pool in self._stopped_pools:
+                self.contest.step(job_class)
                 self.behind.add(job)
                 self.waiting.append(job)
             elif not (self._start(job, job_class) or self._displace(job, job_class) or self._claim(job, job_class)):
@@ -97,6 +99,7 @@ class Decider:
         self.contest.replay(job_class)
 
     def _wait(self, job: int, job_class: JobClass) -> None:
+        self.contest.step(job_class)
         self.waiting.append(job)
         if self._can_never_run(job_class):
             return

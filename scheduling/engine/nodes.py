@@ -124,7 +124,7 @@ class NodeBook:
         self._by_cpu: dict[int, list[int]] = {}
         for node in table.by_rank:
             if table.open[node] and table.flavor[node] >= 0:
-                self._by_cards.setdefault(table.flavor[node], []).append(self._card_key(node))
+                self._by_cards.setdefault(table.flavor[node], []).append(self._card_key(node, self.cards[node]))
         for keys in self._by_cards.values():
             keys.sort()
 
@@ -156,10 +156,10 @@ class NodeBook:
             self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
             return
         by_cards, by_cpu = self._by_cards.get(table.flavor[node]), self._by_cpu.get(table.pool[node])
-        old_card, old_cpu = self._card_key(node), self._cpu_key(node) if by_cpu is not None else 0
+        old_cards, old_cpu = self.cards[node], self._cpu_key(node) if by_cpu is not None else 0
         self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
-        if by_cards is not None:
-            _move(by_cards, old_card, self._card_key(node))
+        if by_cards is not None and old_cards != free[0]:
+            _move(by_cards, self._card_key(node, old_cards), self._card_key(node, free[0]))
         if by_cpu is not None:
             _move(by_cpu, old_cpu, self._cpu_key(node))
 
@@ -171,8 +171,7 @@ class NodeBook:
         """Give back `pods` pods of an ask (negative: take them)."""
         self.put(node, moved(self.free(node), ask, pods))
 
-    def _card_key(self, node: int) -> int:
-        cards = self.cards[node]
+    def _card_key(self, node: int, cards: int) -> int:
         return (cards << RANK_BITS if cards > 0 else 0) | self.table.rank[node]
 
     def _cpu_key(self, node: int) -> int:
@@ -224,6 +223,8 @@ class NodeBook:
                     min(room, bound[3]),
                 )
         if ask.cards_m:
+            if cards < ask.cards_m:
+                return 0
             if cards < ask.cards_m * room:
                 room = cards // ask.cards_m
             cpu -= self.table.headroom[node]

@@ -23,6 +23,8 @@ Key = tuple[int, int, int, int, int]
 
 STARVED, URGENT, NOMINAL, AGED_BATCH, BORROW, BAND = 0, 1, 2, 3, 4, 10
 """Bands inside a tier, and the distance between tiers. Aged batch heads stand just before development that would borrow."""
+ABOVE_ALL: Final = -1
+"""Where roots of the quota tree meet: their parent, and the last of the heaps."""
 _TIER_BAND: Final = (2 * BAND, BAND, 0)
 
 
@@ -35,7 +37,7 @@ class Line:
 
 
 class Contest:
-    """`pop` names the next job; after a decision that changed a queue's use call `replay` for it."""
+    """`pop` names the next job; then call `replay` if the decision changed its queue's use, else `step`."""
 
     def __init__(
         self, state: State, rules: TierRules, classes: ClassBook, aged: AgedBatch, eligible: list[int]
@@ -47,17 +49,21 @@ class Contest:
         self._by_submit = state.policy.order == "submit"
         starved = find_starved(pending, state.policy, state.now_ms)
         self.starved = starved.tolist()
-        self._class_of: dict[int, JobClass] = {}
+        self._class_of = self._list_classes(eligible)
         self._lines = self._make_lines(eligible, starved)
-        self._root = len(state.tree.nodes)
-        self._heaps: dict[int, list[tuple[Key, int]]] = {}
-        self._current: dict[int, Key | None] = {}
-        self._standing: dict[int, dict[JobClass, Standing]] = {tenant: {} for tenant in range(self._root)}
+        size = len(state.tree.nodes)
+        self._heaps: list[list[tuple[Key, int]]] = [[] for _ in range(size + 1)]
+        self._current: list[Key | None] = [None] * size
+        self._standing: dict[int, dict[JobClass, Standing]] = {tenant: {} for tenant in range(size)}
         self._leaves_of: dict[int, list[int]] = {}
         for leaf in self._lines:
             self._leaves_of.setdefault(state.tree.tenant[leaf], []).append(leaf)
         for leaf in self._lines:
             self._play(leaf)
+
+    def _list_classes(self, eligible: list[int]) -> dict[int, JobClass]:
+        queue, shape, tier = self._queue, self._shape, self._tier
+        return {job: self.classes.of(queue[job], shape[job], tier[job]) for job in eligible}
 
     def _make_lines(self, eligible: list[int], starved: Flags) -> dict[int, dict[int, Line]]:
         """lines[leaf][tier], leaves in index order."""
@@ -74,23 +80,22 @@ class Contest:
         return {leaf: tiers for leaf, tiers in sorted(lines.items()) if tiers}
 
     def class_of(self, job: int) -> JobClass:
-        found = self._class_of.get(job)
-        if found is None:
-            found = self._class_of[job] = self.classes.of(self._queue[job], self._shape[job], self._tier[job])
-        return found
+        return self._class_of[job]
 
     def pop(self) -> int:
         """The next job, taken off its line; -1 when none is left."""
-        while (top := self._top(self._root)) is not None:
+        while (top := self._top(ABOVE_ALL)) is not None:
             job = top[4]
             leaf = self._state.snapshot.queues[self._queue[job]].node
-            stale = self._band(job) != top[0]
-            if not stale:
+            if self._band(job) == top[0]:
                 self._lines[leaf][self._tier[job]].at += 1
-            self._play(leaf)
-            if not stale:
                 return job
+            self._play(leaf)
         return -1
+
+    def step(self, job_class: JobClass) -> None:
+        """Nothing changed for the class but that its line moved on."""
+        self._play(job_class.leaf)
 
     def replay(self, job_class: JobClass) -> None:
         """The use of the class's queue changed: nominal may be used up for its tenant's queues, and shares above moved."""
@@ -100,18 +105,17 @@ class Contest:
 
     def _play(self, leaf: int) -> None:
         """Let the leaf's best head compete on every level up to the root."""
-        tree, current = self._state.tree, self._current
+        parent_of, current = self._state.tree.parent, self._current
         keys = [self._key(line.jobs[line.at]) for line in self._lines[leaf].values() if line.at < len(line.jobs)]
         key = min(keys, default=None)
-        for child in tree.path[leaf]:
-            parent = tree.parent[child] if tree.parent[child] >= 0 else self._root
-            known = current.get(child)
+        for child in self._state.tree.path[leaf]:
+            parent = parent_of[child]
             if key is not None:
                 key = self._with_share(key, child)
-                if known == key:
-                    key = known
+                if current[child] == key:
+                    key = current[child]
                 else:
-                    heappush(self._heaps.setdefault(parent, []), (key, child))
+                    heappush(self._heaps[parent], (key, child))
             current[child] = key
             key = self._top(parent)
 
@@ -119,10 +123,10 @@ class Contest:
         band, _, urgency, submit, job = key
         if self._by_submit or band % BAND == STARVED:
             return band, 0, 0, submit, job
-        return band, self._state.shares.projected_rank(child, self.class_of(job).ask), urgency, submit, job
+        return band, self._state.shares.projected_rank(child, self._class_of[job].ask), urgency, submit, job
 
     def _top(self, parent: int) -> Key | None:
-        heap, current = self._heaps.get(parent), self._current
+        heap, current = self._heaps[parent], self._current
         while heap:
             key, child = heap[0]
             if current[child] is key:
@@ -136,7 +140,7 @@ class Contest:
     def _band(self, job: int) -> int:
         if self._by_submit:
             return STARVED
-        base, job_class = _TIER_BAND[self._tier[job]], self.class_of(job)
+        base, job_class = _TIER_BAND[self._tier[job]], self._class_of[job]
         if self.starved[job]:
             return _TIER_BAND[Tier.DEVELOPMENT] + AGED_BATCH if self._aged.goes_ahead(job_class) else base + STARVED
         known = self._standing[job_class.tenant]

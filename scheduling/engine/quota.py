@@ -189,11 +189,12 @@ class QuotaUse:
     def charge(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Add a job's use to its queue and to every ancestor that it reaches."""
         limited, base_of_leaf, steps = self.tree.limited, leaf * self.tree.columns, self.tree.steps[leaf]
+        everybody, levels = self.used[EVERYBODY], self.used[: tier + 1]
         for column, amount in amounts:
             if not limited[column]:
-                self.used[EVERYBODY][base_of_leaf + column] += amount
+                everybody[base_of_leaf + column] += amount
                 continue
-            for used in self.used[: tier + 1]:
+            for used in levels:
                 flowing = amount
                 for base, kept in steps:
                     inside = kept[column] - used[base + column]
@@ -206,11 +207,12 @@ class QuotaUse:
     def refund(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Take a job's use back: the exact inverse of `charge`."""
         limited, base_of_leaf, steps = self.tree.limited, leaf * self.tree.columns, self.tree.steps[leaf]
+        everybody, levels = self.used[EVERYBODY], self.used[: tier + 1]
         for column, amount in amounts:
             if not limited[column]:
-                self.used[EVERYBODY][base_of_leaf + column] -= amount
+                everybody[base_of_leaf + column] -= amount
                 continue
-            for used in self.used[: tier + 1]:
+            for used in levels:
                 flowing = amount
                 for base, kept in steps:
                     outside = used[base + column] - kept[column]

@@ -143,11 +143,12 @@ def over_quota(use: QuotaUse, index: int, ask: Sequence[Amount] = (), leaf: int 
     if parent < 0 or _is_alone(tree, parent):
         return best
     asked, quota, weight = dict(ask), tree.subtree[index], tree.nodes[index].effective_weight_ppm
+    everybody, base = use.used[EVERYBODY], index * tree.columns
     for resource, columns in zip(RESOURCES, tree.limited_axes, strict=True):
         above = 0
         for column in columns:
-            used = use.at(index, column)
-            if asked.get(column):
+            used = everybody[base + column]
+            if asked and asked.get(column):
                 used += use.arriving(leaf, index, column, asked[column], EVERYBODY)
             if used > quota[column]:
                 above += used - quota[column]
