@@ -18,7 +18,7 @@ from scheduling.control.apply import Applied, apply_plan
 from scheduling.control.apply_waits import WaitMemory
 from scheduling.control.dispatch import Dispatcher
 from scheduling.control.limits import enforce_limits
-from scheduling.control.lock import Leadership, holder_name, note_finished_cycle, rest, take_lead
+from scheduling.control.lock import Leadership, holder_name, leader_name, note_finished_cycle, rest, take_lead
 from scheduling.control.planning import Planned, plan_cycle
 from scheduling.control.retrying import retry_broken_off
 from scheduling.control.take_down import TakeDown
@@ -52,7 +52,8 @@ class Turn:
 class Loop:
     """The loop of one process (or of one test): it remembers only what makes it polite, never what is true."""
 
-    holder: str = field(default_factory=holder_name)
+    holder: str = field(default_factory=leader_name)
+    process: str = field(default_factory=holder_name)
     policy: Policy = PRESETS["default"]
     _dispatcher: Dispatcher = field(default_factory=Dispatcher)
     _take_down: TakeDown = field(default_factory=TakeDown)
@@ -60,7 +61,7 @@ class Loop:
 
     def turn(self) -> Turn | None:
         """One turn; None when another leads, now or by the end. Raises what the planner or the database raised, written down."""
-        leadership = take_lead(self.holder)
+        leadership = take_lead(self.holder, turn=self.process)
         if leadership is None:
             return None
         try:
@@ -116,7 +117,7 @@ class Loop:
 
     def _renew(self, leadership: Leadership) -> None:
         """Keep the lease through a long turn. Raises StaleEpochError when it was lost meanwhile."""
-        if take_lead(self.holder) != leadership:
+        if take_lead(self.holder, turn=self.process) != leadership:
             raise StaleEpochError
 
 

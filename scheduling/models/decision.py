@@ -54,11 +54,15 @@ class CycleOrder(models.Model):
 
 
 class SchedulerEpoch(models.Model):
-    """The leader: `epoch` rises on take-over only; the lease runs by the database's clock."""
+    """The leader: `epoch` rises on take-over only; the lease runs by the database's clock.
+
+    `turn` is who of the leader's processes is at work now, "" between two turns.
+    """
 
     name = models.CharField(max_length=40, primary_key=True)
     epoch = models.BigIntegerField(default=0)
     holder = models.CharField(max_length=120, blank=True, default="")
+    turn = models.CharField(max_length=120, blank=True, default="")
     lease_until = models.DateTimeField(null=True)
     last_cycle_at = models.DateTimeField(null=True)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, connection, connections, transaction
+from django.test import Client
 
 from berth.common import clock
 from scheduling.control.absorb import absorb_observations
@@ -41,6 +42,34 @@ def test_between_turns_anybody_may_lead_at_once(committed: None) -> None:
     rest(first)
 
     assert take_lead("b") == Leadership(2, "b")
+
+
+def test_the_children_of_one_worker_lead_in_one_epoch_and_one_at_a_time(committed: None) -> None:
+    first = take_lead("worker", turn="child-1")
+    assert first is not None
+
+    beside = take_lead("worker", turn="child-2")
+    rest(first)
+    after = take_lead("worker", turn="child-2")
+
+    assert (beside, after) == (None, Leadership(1, "worker"))
+
+
+def test_a_turn_that_was_broken_off_is_followed_in_a_new_epoch_also_by_its_sibling(committed: None) -> None:
+    """F08, F09: the first may still be writing."""
+    take_lead("worker", turn="child-1")
+    expire_lease()
+
+    assert take_lead("worker", turn="child-2") == Leadership(2, "worker")
+
+
+def test_the_probe_names_the_leader_between_turns_and_the_epoch_stands(scene: Scene, client: Client) -> None:
+    loops = [Loop(holder="worker:7", process=f"child-{number}") for number in range(3)]
+
+    for loop in loops * 2:
+        assert loop.turn() is not None
+        told = client.get("/readyz").json()["loop"]
+        assert (told["leader"], told["epoch"]) == ("worker:7", 1)
 
 
 def test_an_older_epochs_plan_changes_nothing(scene: Scene) -> None:
