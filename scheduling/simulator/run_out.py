@@ -1,7 +1,8 @@
 """What would happen from a snapshot on if nobody else came: jobs end by a share of their declared limits, and the line moves up.
 
 A light stand-in for the engine's cycle, for ranges only: the cycle's own order, its quota arithmetic and its placement, but no
-evictions, no new reservations, and shares are not weighed again. Nobody behind a job that waited past its tier's limit passes it.
+evictions, no new reservations, and shares are not weighed again. The places that the plan promised stay promised until their jobs
+start, and nobody behind a job that waited past its tier's limit passes it.
 """
 
 from collections import defaultdict
@@ -10,7 +11,7 @@ from heapq import heappop, heappush
 
 from scheduling.engine.asks import Option
 from scheduling.engine.classes import ClassBook, JobClass
-from scheduling.engine.nodes import NodeBook
+from scheduling.engine.nodes import Free, NodeBook
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.plan import Plan, Start
 from scheduling.engine.policy import Policy
@@ -20,6 +21,7 @@ from scheduling.engine.state import State, open_state
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import NEVER, ONE_PPM
 from scheduling.engine.vocabulary import Tier
+from scheduling.simulator.promised import Promise, promises_of
 
 GRAIN_MS = 30_000
 GRAIN_PARTS = 50
@@ -95,12 +97,14 @@ class RunOut:
         self._limit_ms = present.snapshot.pending.limit_ms.tolist()
         self._expected_ms = present.snapshot.pending.expected_ms.tolist()
         self._submit_ms = present.snapshot.pending.submit_ms.tolist()
+        self._promises: list[Promise] = []
         self.starts: dict[Id, int] = {}
 
     def run(self, plan: Plan, order: list[int]) -> None:
         """Let time pass until everybody in `order` (indexes of pending jobs) has started or nothing more will end."""
         pending = self._present.snapshot.pending
         index = {job: place for place, job in enumerate(pending.ids)}
+        self._promises = list(promises_of(self._present.state, plan))
         self._expect_running(plan)
         for start in plan.starts:
             self._follow(index[start.job], start)
@@ -199,7 +203,7 @@ class RunOut:
             if kind is None or kind in tried or kind.job_class.pool in stopped:
                 left.append(job)
                 continue
-            begun = self._fit(job, kind)
+            begun = self._fit(job, kind, at_ms)
             if begun is None:
                 tried.add(kind)
                 left.append(job)
@@ -207,21 +211,39 @@ class RunOut:
                     stopped.add(kind.job_class.pool)
                 continue
             self.starts[self._present.snapshot.pending.ids[job]] = at_ms
+            self._promises = [promise for promise in self._promises if promise.job != job]
             self._begin(begun, at_ms)
             self._glance()
         return left
 
-    def _fit(self, job: int, kind: Kind) -> Begun | None:
+    def _fit(self, job: int, kind: Kind, at_ms: int) -> Begun | None:
         job_class = kind.job_class
+        limits = self._promised_before(job, job_class, at_ms)
+        if limits is None:
+            return None
         for option, (flavor, total_m, one_m) in zip(job_class.options, kind.needs, strict=True):
             if one_m and (self._idle.get(flavor, 0) < total_m or self._largest.get(flavor, 0) < one_m):
                 continue
             if not self._has_quota(job_class, option):
                 continue
-            placed = place_gang(self._book, option.gang, job_class.shape, pool=job_class.pool)
+            placed = place_gang(self._book, option.gang, job_class.shape, pool=job_class.pool, limits=limits)
             if placed is not None:
                 return Begun(job, kind, option, placed)
         return None
+
+    def _promised_before(self, job: int, job_class: JobClass, at_ms: int) -> list[dict[int, Free]] | None:
+        """What promised places leave to the job; None where one is of its own tenant's quota. A job that ends before is free."""
+        limits = []
+        for promise in self._promises:
+            if promise.job == job or promise.pool != job_class.pool or at_ms + self._limit_ms[job] <= promise.at_ms:
+                continue
+            if promise.tenant == job_class.tenant and not self._is_promised(job):
+                return None
+            limits.append(promise.left)
+        return limits
+
+    def _is_promised(self, job: int) -> bool:
+        return any(promise.job == job for promise in self._promises)
 
     def _allowed(self, job_class: JobClass) -> bool:
         """Quota would let it start: only cards are missing, so those that come free are kept for it (SCH-07)."""

@@ -80,3 +80,15 @@ def test_a_job_that_may_not_start_yet_says_so(extra: str, want: str) -> None:
 
 def test_an_impossible_job_has_no_range() -> None:
     assert ranges([], [entry("j", 9)]) == {"j": CannotTell("impossible")}
+
+
+def test_nobody_is_told_to_start_on_a_place_that_an_earlier_job_is_promised() -> None:
+    """One node is free; the head needs both. The short job passes before the head's time, the long one starts after it."""
+    running = [entry("r", 8, LIMITED, nodes="n0")]
+    head = entry("head", 8, ", priority: 600, max_runtime: 6000", pods=2)
+
+    found = ranges(running, [head, entry("long", 8, ", max_runtime: 36000"), entry("short", 4, ", max_runtime: 3600")])
+
+    assert found["head"] == StartRange(9 * MINUTE, 30 * MINUTE, 60 * MINUTE)
+    assert found["short"] == StartRange(0, 0, 0)
+    assert found["long"] == StartRange(24 * MINUTE, 80 * MINUTE, 160 * MINUTE)
