@@ -3,12 +3,14 @@
 from typing import Any
 
 import django_filters
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from berth.common.bodies import StrictSerializer
+from berth.common.parsing import storable
 from billing.api.documents import price_text
 from billing.models import PriceBook, Rate
 from billing.models.price import MeterChoices
@@ -29,6 +31,18 @@ class PriceBookCreateSerializer(StrictSerializer):
     name = serializers.CharField(max_length=63)
     currency = serializers.RegexField(r"^[A-Z]{3}$")
     note = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
+
+
+class PriceBookField(serializers.PrimaryKeyRelatedField[PriceBook]):
+    """A book by its id or its name, in answers by its id."""
+
+    def to_internal_value(self, data: Any) -> PriceBook:
+        if not isinstance(data, str) or data.isdecimal():
+            return super().to_internal_value(data)
+        found = PriceBook.objects.filter(name=data).first() if storable(data) else None
+        if found is None:
+            raise serializers.ValidationError(_("There is no such price book."), code="does-not-exist")
+        return found
 
 
 class RateSerializer(serializers.Serializer[Any]):
@@ -52,7 +66,7 @@ class RateSerializer(serializers.Serializer[Any]):
 class RateCreateSerializer(StrictSerializer):
     """`flavor` null: any (not for cards). `tenant` null: everybody. `to` null: for good."""
 
-    price_book = serializers.PrimaryKeyRelatedField(queryset=PriceBook.objects.all())
+    price_book = PriceBookField(queryset=PriceBook.objects.all())
     meter = serializers.ChoiceField(choices=MeterChoices.choices)
     flavor = serializers.SlugRelatedField(
         slug_field="name", queryset=Flavor.objects.all(), required=False, allow_null=True, default=None
@@ -83,6 +97,7 @@ class RateFilter(django_filters.FilterSet):
     meter = django_filters.ChoiceFilter(choices=MeterChoices.choices)
     flavor = django_filters.CharFilter(field_name="flavor__name")
     tenant = django_filters.CharFilter(field_name="tenant__slug")
+    currency = django_filters.CharFilter()
 
 
 class PriceBookViewSet(BerthViewSet):

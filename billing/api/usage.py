@@ -1,10 +1,11 @@
 """`/usage`: card-time by day, flavor, queue, user or job."""
 
-from collections.abc import Mapping
+import re
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from drf_canon.errors import QueryParamError
 from drf_spectacular.types import OpenApiTypes
@@ -16,6 +17,7 @@ from rest_framework.response import Response
 from berth.common import clock
 from berth.common.bodies import number
 from berth.common.errors import NotFoundError
+from berth.common.paging import WholePages
 from berth.common.units import UNITS_PER_CARD
 from billing.metering import parse_instant
 from billing.selectors.usage import DIMENSIONS, Use, use_of
@@ -24,6 +26,7 @@ from tenants.models import Tenant
 from tenants.permissions import Action, require
 
 _SHARE_DIGITS = 6
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class UsageSerializer(serializers.Serializer[Any]):
@@ -48,21 +51,13 @@ class UsageSerializer(serializers.Serializer[Any]):
         return {**fields, "from": serializers.DateTimeField()}
 
 
-class UsageReportSerializer(serializers.Serializer[Any]):
-    """One page: a report is not cut."""
-
-    next = serializers.CharField(allow_null=True)
-    previous = serializers.CharField(allow_null=True)
-    results = UsageSerializer(many=True)
-
-
 class UsageViewSet(BerthViewSet):
     """Use of one's tenants; platform roles see all."""
 
     required = {"list": Action.USAGE_READ}
     queryset = Tenant.objects.all()
     serializer_class = UsageSerializer
-    pagination_class = None
+    pagination_class = WholePages
     query_fields = frozenset({"tenant", "from", "to", "group_by"})
 
     @extend_schema(
@@ -72,7 +67,7 @@ class UsageViewSet(BerthViewSet):
             OpenApiParameter("to", OpenApiTypes.DATETIME, description="Default: now."),
             OpenApiParameter("group_by", OpenApiTypes.STR, description=f"Some of {', '.join(DIMENSIONS)}, by commas."),
         ],
-        responses=UsageReportSerializer,
+        responses=UsageSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
         """Card-time held in a stretch of time; what goes on counts up to now."""
@@ -88,11 +83,11 @@ class UsageViewSet(BerthViewSet):
             tenants = tenants.filter(pk=tenant.pk)
         since, until, group_by = asked
         found = use_of(list(tenants), since=since, until=until, group_by=group_by, now=now)
-        rows = [_row(use, since, until) for use in found]
-        return Response({"next": None, "previous": None, "results": UsageSerializer(rows, many=True).data})
+        rows = [_row(use, since, until) for use in self.paginate_queryset(found) or ()]
+        return self.get_paginated_response(UsageSerializer(rows, many=True).data)
 
 
-def _read(query: Mapping[str, str], now: datetime) -> tuple[datetime, datetime, tuple[str, ...]]:
+def _read(query: QueryDict, now: datetime) -> tuple[datetime, datetime, tuple[str, ...]]:
     wrong: dict[str, str] = {}
 
     def instant(name: str, default: datetime) -> datetime:
@@ -100,14 +95,14 @@ def _read(query: Mapping[str, str], now: datetime) -> tuple[datetime, datetime, 
         if text is None:
             return default
         try:
-            return parse_instant(text.replace(" ", "+"))
+            return parse_instant(f"{text}T00:00:00Z" if DAY.fullmatch(text) else text.replace(" ", "+"))
         except (ValueError, OverflowError):
-            wrong[name] = _("Give an instant with an offset, such as 2026-11-01T00:00:00Z.")
+            wrong[name] = _("Give an instant with an offset, such as 2026-11-01T00:00:00Z, or a day (UTC).")
             return default
 
     since = instant("from", now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
     until = instant("to", now)
-    group_by = tuple(part for part in query.get("group_by", "").split(",") if part)
+    group_by = tuple(part for part in ",".join(query.getlist("group_by")).split(",") if part)
     if not set(group_by) <= set(DIMENSIONS) or len(set(group_by)) != len(group_by):
         wrong["group_by"] = _("Choose from: %s.") % ", ".join(DIMENSIONS)
     if not wrong and until < since:

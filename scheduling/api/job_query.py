@@ -1,4 +1,4 @@
-"""What a list of jobs may be narrowed by: `?tenant=&queue=&state=&tier=&user=&label=`."""
+"""What a list of jobs may be narrowed by: `?tenant=&queue=&state=&tier=&user=&label=`, and also by name and project."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +19,8 @@ JOB_QUERY: Final = {
     "tier": "One tier, or several with commas.",
     "user": "Who submitted it.",
     "label": "`key=value`, `key:value` or `key`.",
+    "name": "The job's name, whole.",
+    "project": "Slug.",
 }
 STATES: Final = tuple(state.value for state in JobState)
 TIER_NAMES: Final = tuple(tier for tier, _label in TIERS)
@@ -34,6 +36,8 @@ class JobQuery:
     tiers: tuple[str, ...] = ()
     user: str = ""
     label: str = ""
+    name: str = ""
+    project: str = ""
 
     def narrow(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
         """The jobs that match all of it."""
@@ -48,6 +52,10 @@ class JobQuery:
             found["tier__in"] = self.tiers
         if self.user:
             found["user__username"] = self.user
+        if self.name:
+            found["name"] = self.name
+        if self.project:
+            found["project__slug"] = self.project
         if self.label:
             key, separator, value = _parts(self.label)
             found["labels__contains" if separator else "labels__has_key"] = {key: value} if separator else key
@@ -56,13 +64,14 @@ class JobQuery:
 
 def read_job_query(request: Request) -> JobQuery:
     """Raises a 400 that names every value that is none of its list."""
-    given = {name: request.query_params.get(name, "") for name in JOB_QUERY}
+    given = {name: ",".join(request.query_params.getlist(name)) for name in ("state", "tier")}
+    one = {name: request.query_params.get(name, "") for name in ("tenant", "queue", "user", "label", "name", "project")}
     wrong: dict[str, str] = {}
     states = _several(given["state"], STATES, "state", wrong)
     tiers = _several(given["tier"], TIER_NAMES, "tier", wrong)
     if wrong:
         raise QueryParamError(wrong)
-    return JobQuery(given["tenant"], given["queue"], states, tiers, given["user"], given["label"])
+    return JobQuery(states=states, tiers=tiers, **one)
 
 
 def _several(text: str, known: tuple[str, ...], name: str, wrong: dict[str, str]) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """`/jobs`: submit, preview, list, follow and operate. Each handler parses, makes one call, renders."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -9,6 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from berth.common.paging import ORDERING, WholePages
 from scheduling.api.job_document import event_document, job_document
 from scheduling.api.job_parts import cost_of, pods_of, usage_of
 from scheduling.api.job_query import JOB_QUERY, read_job_query
@@ -38,6 +40,7 @@ from scheduling.services.submit import submit_job
 from tenants.access.viewset import BerthViewSet, creates
 from tenants.permissions import Action
 
+PARTS = frozenset({"events", "runs", "pods", "usage"})
 LIST_PARAMETERS = [OpenApiParameter(name, str, description=text) for name, text in JOB_QUERY.items()]
 
 
@@ -67,12 +70,15 @@ class JobViewSet(BerthViewSet):
     lookup_value_regex = "[0-9]{1,18}"
     ordering_fields = {"id": "id", "submitted_at": "submitted_at", "priority": "priority"}
     ordering = ("-id",)
+    list_actions = PARTS
 
     def rows(self) -> Any:
         return jobs_with_parts(Job.objects.all())
 
     def known_query(self) -> frozenset[str]:
         known = super().known_query()
+        if self.action in PARTS:
+            return known - {ORDERING}
         return known | frozenset(JOB_QUERY) if self.action == "list" else known
 
     @extend_schema(parameters=LIST_PARAMETERS, responses=JobSchema(many=True))
@@ -130,23 +136,23 @@ class JobViewSet(BerthViewSet):
         return self._made(clone_job(self.user, self.get_object()))
 
     @extend_schema(operation_id="jobs_events", responses=EventSchema(many=True))
-    @action(detail=True, methods=["get"], pagination_class=None)
+    @action(detail=True, methods=["get"], pagination_class=WholePages)
     def events(self, request: Request, **_path: str) -> Response:
         """Everything that happened, oldest first."""
-        return Response([event_document(event) for event in job_events(self.get_object())])
+        return self._page(job_events(self.get_object()), event_document)
 
     @extend_schema(operation_id="jobs_runs", responses=RunSchema(many=True))
-    @action(detail=True, methods=["get"], pagination_class=None)
+    @action(detail=True, methods=["get"], pagination_class=WholePages)
     def runs(self, request: Request, **_path: str) -> Response:
         """Attempts, oldest first."""
         job = self.get_object()
-        return Response([run_document(run) for run in runs_of_jobs([job.pk]).get(job.pk, ())])
+        return self._page(runs_of_jobs([job.pk]).get(job.pk, ()), run_document)
 
     @extend_schema(operation_id="jobs_pods", responses=PodSchema(many=True))
-    @action(detail=True, methods=["get"], pagination_class=None)
+    @action(detail=True, methods=["get"], pagination_class=WholePages)
     def pods(self, request: Request, **_path: str) -> Response:
         """Pods of all runs, by run and rank."""
-        return Response(pods_of(self.get_object()))
+        return self._page(pods_of(self.get_object()))
 
     @extend_schema(operation_id="jobs_cost", responses=JobCostSchema)
     @action(detail=True, methods=["get"])
@@ -155,10 +161,13 @@ class JobViewSet(BerthViewSet):
         return Response(cost_of(self.get_object()))
 
     @extend_schema(operation_id="jobs_usage", responses=JobUsageSchema(many=True))
-    @action(detail=True, methods=["get"], pagination_class=None)
+    @action(detail=True, methods=["get"], pagination_class=WholePages)
     def usage(self, request: Request, **_path: str) -> Response:
         """Card-seconds by run and flavor, and how busy the cards were."""
-        return Response(usage_of(self.get_object()))
+        return self._page(usage_of(self.get_object()))
+
+    def _page(self, rows: Iterable[Any], document: Callable[[Any], Any] = lambda row: row) -> Response:
+        return self.get_paginated_response([document(row) for row in self.paginate_queryset(tuple(rows)) or ()])
 
     def _answer(self, job: Job) -> Response:
         return Response(job_document(job, facts_of([job], self.user)[job.pk]))

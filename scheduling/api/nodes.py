@@ -50,6 +50,7 @@ class NodeSchema(Fields):
 
 
 class NodeFilter(django_filters.FilterSet):
+    name = django_filters.CharFilter()
     cluster = django_filters.CharFilter(field_name="cluster__name")
     pool = django_filters.CharFilter(field_name="pool__name")
     flavor = django_filters.CharFilter(field_name="flavor__name")

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import django_filters
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from berth.common.bodies import CardsField, CoresField, GibField, RatioField
-from scheduling.selectors.supply import PoolSupply, Supply, pool_supply
+from scheduling.selectors.supply import POOL_STATES, PoolSupply, Supply, pool_state, pool_supply
 from tenants.access.viewset import BerthViewSet
 from tenants.models import Pool
 from tenants.permissions import Action
@@ -27,7 +28,7 @@ class PoolSerializer(serializers.Serializer[Any]):
     cluster = serializers.CharField()
     sharing = serializers.ChoiceField(choices=Pool.Sharing.choices)
     tenant = serializers.CharField(allow_null=True)
-    state = serializers.ChoiceField(choices=["open", "draining", "unreachable"])
+    state = serializers.ChoiceField(choices=POOL_STATES)
     factor = RatioField(help_text="How much more than it has may be granted (SCH-15).")
     high = RatioField(help_text="High watermark of use.")
     low = RatioField(help_text="Low watermark of use.")
@@ -38,12 +39,20 @@ class PoolSerializer(serializers.Serializer[Any]):
     free = PoolAmountsSerializer()
 
 
+class PoolFilter(django_filters.FilterSet):
+    name = django_filters.CharFilter()
+    cluster = django_filters.CharFilter(field_name="cluster__name")
+    sharing = django_filters.ChoiceFilter(choices=Pool.Sharing.choices)
+    tenant = django_filters.CharFilter(field_name="tenant__slug")
+
+
 class PoolViewSet(BerthViewSet):
     """Shared pools, and pools that are one's tenant's own."""
 
     required = {"list": Action.SUPPLY_READ, "retrieve": Action.SUPPLY_READ}
     queryset = Pool.objects.select_related("cluster", "tenant")
     serializer_class = PoolSerializer
+    filterset_class = PoolFilter
     lookup_field = "name"
     ordering_fields = {"name": "name"}
     ordering = ("name",)
@@ -63,13 +72,12 @@ def _with_supply(pools: list[Pool]) -> list[dict[str, Any]]:
 
 
 def _row(pool: Pool, supply: PoolSupply) -> dict[str, Any]:
-    state = "draining" if pool.draining else "open"
     return {
         "name": pool.name,
         "cluster": pool.cluster.name,
         "sharing": pool.sharing,
         "tenant": pool.tenant.slug if pool.tenant else None,
-        "state": state if pool.cluster.reachable else "unreachable",
+        "state": pool_state(pool),
         "factor": pool.factor_ppm,
         "high": pool.high_ppm,
         "low": pool.low_ppm,

@@ -10,15 +10,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from berth.common.bodies import MAX_AMOUNT, RatioField, StrictSerializer
+from berth.common.errors import Problems
+from berth.common.parsing import storable
 from scheduling.api.amounts import cards, gib
 from scheduling.api.job_document import ppm
 from scheduling.api.job_schema import NumberField
 from scheduling.selectors.queue_numbers import QueueNumbers, QuotaNumbers, queue_numbers
 from tenants.access.viewset import BerthViewSet, creates
-from tenants.models import Queue, Quota
-from tenants.models.tenant import SLUG_PATTERN
+from tenants.models import Pool, Queue, Quota
+from tenants.models.tenant import SLUG, SLUG_PATTERN
 from tenants.permissions import Action
 from tenants.services.queues import change_queue, create_queue
+from tenants.services.quota_lines import read_quota
 
 MOST_WEIGHT = 1000
 LEAST_LOAN_S, MOST_LOAN_S = 60, 30 * 86_400
@@ -75,7 +78,32 @@ class AskedLineSchema(Fields):
 
 
 class QuotaDocumentField(serializers.JSONField):
-    """`{gpu: {FLAVOR: {nominal, borrowing_limit, lending_limit, mode}}, cpu: {…}, …}`; the service names every wrong place."""
+    """`{gpu: {FLAVOR: {nominal, borrowing_limit, lending_limit, mode}}, cpu: {…}, …}`; every wrong place is named."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        value = super().to_internal_value(data)
+        pool = self.context.get("pool")
+        if pool is not None:
+            problems = Problems()
+            read_quota(value, pool=pool, problems=problems, where="")
+            if problems.found:
+                raise serializers.ValidationError(_nested(problems))
+        return value
+
+
+def _nested(problems: Problems) -> Any:
+    """What is wrong below `quota`, as the serializers tell it: by resource, flavor and member."""
+    found: dict[str, Any] = {}
+    for problem in problems.found:
+        error = serializers.ErrorDetail(str(problem.message), code=problem.code)
+        *above, last = problem.field.strip(".").split(".")
+        if not last:
+            return [error]
+        below = found
+        for step in above:
+            below = below.setdefault(step, {})
+        below[last] = [error]
+    return found
 
 
 class QueueChangeSerializer(StrictSerializer):
@@ -90,7 +118,7 @@ class QueueChangeSerializer(StrictSerializer):
 
 class QueueCreateSerializer(QueueChangeSerializer):
     tenant = serializers.CharField(max_length=40)
-    name = serializers.RegexField(SLUG_PATTERN, max_length=40)
+    name = serializers.RegexField(SLUG_PATTERN, max_length=40, error_messages={"invalid": SLUG.message})
     pool = serializers.CharField(max_length=63)
     environment = serializers.ChoiceField(choices=Queue.Environment.choices)
 
@@ -106,6 +134,9 @@ class QueueFilter(django_filters.FilterSet):
     tenant = django_filters.CharFilter(field_name="tenant__slug")
     pool = django_filters.CharFilter(field_name="pool__name")
     name = django_filters.CharFilter(field_name="name")
+    environment = django_filters.ChoiceFilter(choices=Queue.Environment.choices)
+    default_tier = django_filters.ChoiceFilter(choices=Queue.Tier.choices)
+    state = django_filters.ChoiceFilter(choices=Queue.State.choices)
 
 
 class QueueViewSet(BerthViewSet):
@@ -141,14 +172,20 @@ class QueueViewSet(BerthViewSet):
     @extend_schema(request=QueueCreateSerializer, responses={201: QueueSchema})
     @creates()
     def create(self, request: Request) -> Response:
-        made = create_queue(by=self.user, **self.body(QueueCreateSerializer))
+        pool = self._pool_named(request.data)
+        made = create_queue(by=self.user, **self.body(QueueCreateSerializer, pool=pool))
         return self._answer(made, status.HTTP_201_CREATED)
 
     @extend_schema(operation_id="queues_partial_update", request=QueueChangeSerializer, responses=QueueSchema)
     def partial_update(self, request: Request, **_path: str) -> Response:
         queue = self.get_object()
-        body = self.body(QueueChangeSerializer, partial=True)
+        body = self.body(QueueChangeSerializer, partial=True, pool=queue.pool)
         return self._answer(change_queue(by=self.user, queue=queue, **body))
+
+    def _pool_named(self, body: Any) -> Pool | None:
+        """The pool whose flavors the body's quota may name."""
+        name = body.get("pool") if isinstance(body, dict) else None
+        return Pool.objects.filter(name=name).first() if isinstance(name, str) and storable(name) else None
 
     def _answer(self, queue: Queue, status_code: int = status.HTTP_200_OK) -> Response:
         return Response(queue_document(queue, queue_numbers([queue])[queue.pk]), status=status_code)

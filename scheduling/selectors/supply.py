@@ -1,7 +1,8 @@
 """What pools and flavors have, and how much of it is free now, from the rows of nodes, cards and open leases."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from django.db.models import Count, F, Q, Sum
 
@@ -9,6 +10,7 @@ from berth.common.units import MILLI, UNITS_PER_CARD
 from scheduling.models import Card, Lease, Node, NodeDomain
 from tenants.models import Flavor, Pool
 
+POOL_STATES: Final = ("open", "draining", "unreachable")
 READY = Q(state=Node.State.READY, cordoned=False)
 ON_READY = Q(node__state=Node.State.READY, node__cordoned=False)
 
@@ -94,8 +96,24 @@ def pool_supply(pools: Iterable[Pool]) -> dict[int, PoolSupply]:
         pool.nodes, pool.nodes_ready = row["count"], row["ready"]
         pool.cpu = Supply(row["cpu"], max(0, row["cpu_ready"] - taken["cpu"]))
         pool.memory = Supply(row["memory"], max(0, row["memory_ready"] - taken["memory"]))
+    for pool_id, levels in levels_of_pools(ids).items():
+        found[pool_id].levels = levels
+    return found
+
+
+def levels_of_pools(ids: Collection[int]) -> dict[int, list[str]]:
+    """Pool id → topology levels of its nodes, from wide to narrow. One query."""
+    found: dict[int, list[str]] = {}
     levels = NodeDomain.objects.filter(node__pool_id__in=ids).values_list("node__pool_id", "level", "rank").distinct()
     for pool_id, level, _rank in levels.order_by("node__pool_id", F("rank").asc(), "level"):
-        if level not in found[pool_id].levels:
-            found[pool_id].levels.append(level)
+        of_pool = found.setdefault(pool_id, [])
+        if level not in of_pool:
+            of_pool.append(level)
     return found
+
+
+def pool_state(pool: Pool) -> str:
+    """One of POOL_STATES. `pool` carries its cluster."""
+    if not pool.cluster.reachable:
+        return "unreachable"
+    return "draining" if pool.draining else "open"

@@ -88,9 +88,9 @@ class BerthViewSet(GenericViewSet[Any]):
 
     # --- bodies and answers ---
 
-    def body(self, serializer: type[BaseSerializer[Any]], *, partial: bool = False) -> dict[str, Any]:
+    def body(self, serializer: type[BaseSerializer[Any]], *, partial: bool = False, **context: Any) -> dict[str, Any]:
         """The checked body, amounts in the units used inside; ValidationError with every wrong field."""
-        checked = serializer(data=self.request.data, partial=partial)
+        checked = serializer(data=self.request.data, partial=partial, context=context)
         checked.is_valid(raise_exception=True)
         return dict(checked.validated_data)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -10,29 +10,47 @@ from rest_framework.response import Response
 from berth.common.bodies import StrictSerializer
 from tenants.access.viewset import BerthViewSet, creates
 from tenants.models import Membership, Tenant, User
-from tenants.permissions import Action
+from tenants.permissions import Action, Role
 from tenants.selectors.members import members_of
 from tenants.services.members import add_member, change_role, remove_member
+
+ROLES = {Role.TENANT_MEMBER.value: Membership.Role.MEMBER.value, Role.TENANT_ADMIN.value: Membership.Role.ADMIN.value}
+"""The closed list's names to those of the table, which is about one tenant and so needs no prefix."""
+
+
+class RoleField(serializers.ChoiceField):
+    """`tenant-member` or `tenant-admin`, in bodies also without the prefix."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=[*ROLES, *ROLES.values()], **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        named = str(super().to_internal_value(data))
+        return ROLES.get(named, named)
 
 
 class MemberSerializer(serializers.Serializer[Any]):
     user = serializers.CharField(source="user.username")
     name = serializers.SerializerMethodField()
     kind = serializers.ChoiceField(source="user.kind", choices=User.Kind.choices)
-    role = serializers.ChoiceField(choices=Membership.Role.choices)
+    role = serializers.SerializerMethodField()
     since = serializers.DateTimeField(source="valid_from")
 
     def get_name(self, row: Membership) -> str:
         return row.user.get_full_name() or row.user.username
 
+    @extend_schema_field({"type": "string", "enum": [*ROLES]})
+    def get_role(self, row: Membership) -> str:
+        return next(name for name, stored in ROLES.items() if stored == row.role)
+
 
 class MemberCreateSerializer(StrictSerializer):
     user = serializers.CharField(max_length=150, help_text="A username.")
-    role = serializers.ChoiceField(choices=Membership.Role.choices, default=Membership.Role.MEMBER.value)
+    role = RoleField(default=Membership.Role.MEMBER.value)
 
 
 class MemberChangeSerializer(StrictSerializer):
-    role = serializers.ChoiceField(choices=Membership.Role.choices)
+    role = RoleField()
 
 
 class MemberViewSet(BerthViewSet):

@@ -34,11 +34,8 @@ def create_tenant(*, by: User, slug: str, name: str, cohort: str | None = None, 
     """
     require(by, Action.TENANT_CREATE)
     problems = Problems()
-    if not re.fullmatch(SLUG_PATTERN, slug):
-        problems.add("slug", SLUG.message)
-    elif Tenant.objects.filter(slug=slug).exists():
-        problems.add("slug", _("There is a tenant of this name already."), code="taken")
-    parent = _cohort(cohort, problems)
+    check_new_slug(slug, problems)
+    parent = cohort_named(cohort, problems)
     _check(fields, problems)
     problems.raise_if_any()
     try:
@@ -58,7 +55,7 @@ def change_tenant(*, by: User, tenant: Tenant, **new: Any) -> Tenant:
         row = Tenant.objects.select_for_update().select_related(None).get(pk=tenant.pk)
         problems = Problems()
         if "cohort" in new:
-            new["cohort"] = _cohort(new["cohort"], problems)
+            new["cohort"] = cohort_named(new["cohort"], problems)
         _check(new, problems)
         problems.raise_if_any()
         state = new.get("state", row.state)
@@ -74,7 +71,21 @@ def change_tenant(*, by: User, tenant: Tenant, **new: Any) -> Tenant:
     return row
 
 
-def _cohort(name: str | None, problems: Problems) -> Cohort | None:
+def check_new_slug(slug: str, problems: Problems) -> None:
+    """A tenant's name is a DNS label that no other has."""
+    if not re.fullmatch(SLUG_PATTERN, slug):
+        problems.add("slug", SLUG.message)
+    elif Tenant.objects.filter(slug=slug).exists():
+        problems.add("slug", _("There is a tenant of this name already."), code="taken")
+
+
+def check_timezone(zone: str, problems: Problems) -> None:
+    if zone not in available_timezones():
+        problems.add("billing_timezone", _("Give a time zone of the IANA list, such as Asia/Shanghai."))
+
+
+def cohort_named(name: str | None, problems: Problems) -> Cohort | None:
+    """The cohort, None for None; an unknown name is a problem."""
     if name is None:
         return None
     found = Cohort.objects.filter(name=name).first()
@@ -86,7 +97,7 @@ def _cohort(name: str | None, problems: Problems) -> Cohort | None:
 
 def _check(fields: Mapping[str, Any], problems: Problems) -> None:
     zone, currency = fields.get("billing_timezone"), fields.get("currency")
-    if zone is not None and zone not in available_timezones():
-        problems.add("billing_timezone", _("Give a time zone of the IANA list, such as Asia/Shanghai."))
+    if zone is not None:
+        check_timezone(zone, problems)
     if currency is not None and currency not in EXPONENTS:
         problems.add("currency", _("Give a currency by its ISO 4217 code, such as CNY."))

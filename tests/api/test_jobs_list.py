@@ -182,3 +182,16 @@ def test_the_documented_members_of_a_job_are_those_served(client_for: ClientFor)
     assert set(found["wait"]) == set(fields["wait"].fields)
     assert set(found["eta"]) == set(fields["eta"].fields)
     assert set(found["roles"][0]) == set(fields["roles"].child.fields)
+
+
+def test_states_may_be_repeated_and_names_and_projects_narrow_the_list(client_for: ClientFor) -> None:
+    world = a_world()
+    first, second = (submit_job(world.member, world.body(name=name)) for name in ("one", "two"))
+    client = client_for(world.member)
+
+    def ids(query: str) -> set[int]:
+        return {row["id"] for row in client.get(f"/api/v1/jobs?{query}").json()["results"]}
+
+    assert ids("state=queued&state=running") == {first.pk, second.pk}
+    assert ids("name=two") == {second.pk}
+    assert ids("project=none") == set()

@@ -67,7 +67,7 @@ def test_events_are_one_timeline_of_states_notices_loans_and_what_was_not_charge
     world = a_world()
     job = evicted(world)
 
-    events = client_for(world.member).get(address(job, "events")).json()
+    events = client_for(world.member).get(address(job, "events")).json()["results"]
 
     told = [(event["kind"], event["code"]) for event in events]
     assert ("job", "queued") in told
@@ -84,7 +84,7 @@ def test_a_run_says_what_it_holds_where_whose_it_is_and_until_when(client_for: C
     world = a_world()
     job = evicted(world)
 
-    [run] = client_for(world.member).get(address(job, "runs")).json()
+    [run] = client_for(world.member).get(address(job, "runs")).json()["results"]
 
     assert (run["cards"], run["borrowed"], run["flavors"]) == (2, 1, [world.flavor.name])
     [loan] = run["loans"]
@@ -97,7 +97,7 @@ def test_pods_name_their_node_and_cards(client_for: ClientFor) -> None:
     world = a_world()
     job = evicted(world)
 
-    [pod] = client_for(world.member).get(address(job, "pods")).json()
+    [pod] = client_for(world.member).get(address(job, "pods")).json()["results"]
 
     assert (pod["role"], pod["index"], pod["cards"]) == ("worker", 0, [0, 1])
     assert set(pod) == set(PodSchema().fields)
@@ -107,7 +107,7 @@ def test_usage_is_what_was_held_own_borrowed_and_not_charged(client_for: ClientF
     world = a_world()
     job = evicted(world)
 
-    [line] = client_for(world.member).get(address(job, "usage")).json()
+    [line] = client_for(world.member).get(address(job, "usage")).json()["results"]
 
     assert (line["card_seconds"], line["own"], line["borrowed"], line["excluded"]) == (7320, 3600, 3600, {"grace": 120})
     assert (line["utilisation"], line["coverage"]) == (None, 0)
@@ -142,3 +142,19 @@ def test_parts_of_a_new_job_are_there_and_empty(client_for: ClientFor, part: str
     job = submit_job((world := a_world()).member, world.body())
 
     assert client_for(world.member).get(address(job, part)).status_code == 200
+
+
+def test_parts_are_pages_whole_unless_a_limit_is_given(client_for: ClientFor) -> None:
+    world = a_world()
+    job, client = evicted(world), client_for(world.member)
+
+    whole = client.get(address(job, "events")).json()
+    first = client.get(address(job, "events"), {"limit": 2}).json()
+    second = client.get(first["next"]).json()
+
+    assert list(whole) == ["next", "previous", "results"]
+    assert (whole["next"], whole["previous"]) == (None, None)
+    assert first["results"] + second["results"] == whole["results"][:4]
+    assert client.get(second["previous"]).json() == first
+    assert code_of(client.get(address(job, "events"), {"limit": 501})) == (400, "invalid")
+    assert code_of(client.get(address(job, "pods"), {"cursor": "x"})) == (400, "invalid")

@@ -114,3 +114,13 @@ def test_a_member_sees_the_list_and_the_own_prices_only(world: MoneyWorld, clien
     assert code_of(client.get(f"{RATES}/{agreed.pk}")) == (404, "not-found")
     assert code_of(client.post(RATES, body(world))) == (403, "forbidden")
     assert [book["name"] for book in client.get("/api/v1/price-books").json()["results"]] == ["list"]
+
+
+def test_a_rate_names_its_book_by_id_or_by_name(world: MoneyWorld, client_for: ClientFor) -> None:
+    client = client_for(a_finance_user())
+
+    rate = client.post(RATES, body(world, price_book=world.book.name))
+
+    assert (rate.status_code, rate.json()["price_book"]) == (201, world.book.pk)
+    assert len(client.get(f"{RATES}?currency=CNY").json()["results"]) == 1
+    assert wrong_fields(client.post(RATES, body(world, price_book="none"))) == {"price_book": "does-not-exist"}

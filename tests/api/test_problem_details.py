@@ -11,6 +11,7 @@ from tenants.models import Tenant
 from tests.api.conftest import ClientFor
 from tests.api.problems import code_of, wrong_fields
 from tests.factories import a_member_of, a_platform_admin, a_tenant, an_admin_of
+from tests.factories.worlds import a_world
 
 pytestmark = pytest.mark.django_db
 
@@ -179,3 +180,12 @@ def test_the_schema_and_its_readable_form_are_served() -> None:
     assert page.status_code == 200
     assert b"https://" not in page.content
     assert b"<script>" not in page.content
+
+
+def test_an_unknown_flavor_is_listed_also_where_the_number_of_cards_is_wrong(client_for: ClientFor) -> None:
+    world = a_world()
+    body = world.body(tier="gold", roles=[world.role(resources={"gpu": -1, "flavors": ["nope"]})])
+
+    answer = client_for(world.member).post("/api/v1/jobs", body)
+
+    assert set(wrong_fields(answer)) == {"tier", "roles[0].resources.gpu", "roles[0].resources.flavors[0]"}

@@ -10,7 +10,7 @@ from scheduling.models import Loan, LoanSide
 from scheduling.selectors.quota_lines import queue_quota_lines, tenant_quota_lines
 from scheduling.services.submit import submit_job
 from tests.api.conftest import ClientFor
-from tests.api.problems import code_of
+from tests.api.problems import code_of, wrong_fields
 from tests.factories import (
     a_job,
     a_lease,
@@ -140,3 +140,37 @@ def test_a_list_takes_a_fixed_number_of_queries(
         answer = client.get(QUEUES)
 
     assert len(answer.json()["results"]) == 5
+
+
+def test_what_is_wrong_with_quota_is_listed_beside_all_else(client_for: ClientFor) -> None:
+    world = a_world()
+    flavor, admin = world.flavor.name, client_for(a_platform_admin())
+    quota = {"gpu": {flavor: {"nominal": -5, "foo": 1}, "nope": {"nominal": 1}}, "cpu": 3}
+    want = {"weight", "colour", f"quota.gpu.{flavor}.nominal", f"quota.gpu.{flavor}.foo", "quota.gpu.nope", "quota.cpu"}
+
+    changed = admin.patch(
+        f"{QUEUES}/{world.tenant.slug}/{world.queue.name}", {"weight": -1, "colour": "red", "quota": quota}
+    )
+    made = admin.post(
+        QUEUES,
+        {
+            "tenant": world.tenant.slug,
+            "name": "Q 1",
+            "pool": world.queue.pool.name,
+            "weight": -1,
+            "colour": "red",
+            "quota": quota,
+        },
+    )
+
+    assert set(wrong_fields(changed)) == want
+    assert set(wrong_fields(made)) == want | {"name"}
+
+
+def test_queues_are_narrowed_by_their_fields(client_for: ClientFor) -> None:
+    world = a_world()
+    a_queue("second", tenant=world.tenant, pool=world.queue.pool, default_tier="batch")
+    client = client_for(world.member)
+
+    assert [row["name"] for row in client.get(f"{QUEUES}?default_tier=batch").json()["results"]] == ["second"]
+    assert len(client.get(f"{QUEUES}?state=open&pool={world.queue.pool.name}").json()["results"]) == 2

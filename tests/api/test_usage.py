@@ -79,7 +79,32 @@ def test_an_outsider_finds_nothing(world: MoneyWorld, client_for: ClientFor) -> 
 def test_every_wrong_parameter_is_named(world: MoneyWorld, client_for: ClientFor) -> None:
     client = client_for(a_member_of(world.tenant))
 
-    wrong = client.get(URL, {"from": "x", "to": "2026-04-01", "group_by": "moon"})
+    wrong = client.get(URL, {"from": "x", "to": "2026-04-31", "group_by": "moon"})
 
     assert set(wrong_fields(wrong)) == {"from", "to", "group_by"}
     assert set(wrong_fields(client.get(URL, {"colour": "red"}))) == {"colour"}
+
+
+def test_a_day_stands_for_its_first_instant_and_groups_may_be_repeated(
+    world: MoneyWorld, client_for: ClientFor
+) -> None:
+    client = client_for(a_member_of(world.tenant))
+    days = {"from": "2026-04-12", "to": "2026-04-13"}
+
+    assert rows_of(client.get(URL, days)) == [("", 3_600, 0, 3_600, 0)]
+    assert rows_of(client.get(f"{URL}?from=2026-04-12&to=2026-04-13&group_by=flavor&group_by=user")) == [
+        ("a100/bob", 3_600, 0, 3_600, 0)
+    ]
+    assert set(wrong_fields(client.get(URL, {"from": "2026-04-31"}))) == {"from"}
+
+
+def test_a_report_is_whole_unless_a_limit_is_given(world: MoneyWorld, client_for: ClientFor) -> None:
+    client = client_for(a_member_of(world.tenant))
+
+    whole = client.get(URL, {**APRIL, "group_by": "day"}).json()
+    first = client.get(URL, {**APRIL, "group_by": "day", "limit": "3"}).json()
+    last = client.get(first["next"]).json()
+
+    assert whole["next"] is None
+    assert first["results"] + last["results"] == whole["results"]
+    assert (len(first["results"]), last["next"]) == (3, None)

@@ -23,6 +23,12 @@ class StrictSerializer(serializers.Serializer[Any]):
     `read_only` members that are sent back unchanged by a client are unknown too: nobody sets a state by accident (W05).
     """
 
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for field in fields.values():
+            _name_choices(getattr(field, "child", field))
+        return fields
+
     def to_internal_value(self, data: Any) -> Any:
         unknown: dict[str, Any] = {}
         if isinstance(data, Mapping):
@@ -43,6 +49,12 @@ class StrictSerializer(serializers.Serializer[Any]):
         if unknown:
             raise serializers.ValidationError({name: [why] for name, why in unknown.items()})
         return value
+
+
+def _name_choices(field: Any) -> None:
+    """A wrong choice is told what could be chosen."""
+    if isinstance(field, serializers.ChoiceField):
+        field.error_messages["invalid_choice"] = _("Choose one of: %s.") % ", ".join(map(str, field.choices))
 
 
 def _unknown(known: set[str]) -> Any:

@@ -7,11 +7,13 @@ from django.utils.translation import gettext_lazy as _
 from drf_canon.errors import QueryParamError
 from drf_canon.pagination import CursorPagination
 from rest_framework.request import Request
+from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
 ORDERING = "ordering"
+LONGEST_CURSOR = 9
 
 
 class CursorPages(CursorPagination):
@@ -61,6 +63,41 @@ class CursorPages(CursorPagination):
             pattern = f"^-?({each})(,-?({each}))*$"
             parameters.append(_parameter(ORDERING, {"type": "string", "pattern": pattern}, ", ".join(fields)))
         return parameters
+
+
+class WholePages(CursorPages):
+    """Pages of a list that is worked out whole each time: all of it on one page, unless `limit` asks for less."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        rows = list(queryset)
+        size = self.get_page_size(request) if self.page_size_query_param in request.query_params else max(1, len(rows))
+        first = self._first(request)
+        self._address = request.build_absolute_uri()
+        self._next = first + size if first + size < len(rows) else None
+        self._previous = max(0, first - size) if first else None
+        return rows[first : first + size]
+
+    def _first(self, request: Request) -> int:
+        """The cursor is the number of rows before the page."""
+        raw = request.query_params.get(self.cursor_query_param, "0")
+        if not (raw.isascii() and raw.isdigit() and len(raw) <= LONGEST_CURSOR):
+            raise QueryParamError({self.cursor_query_param: _("Take it from `next` or `previous`.")})
+        return int(raw)
+
+    def get_next_link(self) -> str | None:
+        return self._link(self._next)
+
+    def get_previous_link(self) -> str | None:
+        return self._link(self._previous)
+
+    def _link(self, first: int | None) -> str | None:
+        return None if first is None else str(replace_query_param(self._address, self.cursor_query_param, first))
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
+        return [
+            _parameter("cursor", {"type": "string", "pattern": "^[0-9]{1,9}$"}, "Taken from `next` or `previous`."),
+            _parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "Left out: all on one page."),
+        ]
 
 
 def _parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
