@@ -163,8 +163,8 @@ def asks_of_today(now: datetime) -> list[Ask]:
         ask(120, "data-c", "batch", "batch", "embed-shards-11", 1, 4, 9),
         ask(110, "data-c", "batch", "batch", "dedup-corpus-cc", 1, 0, 12),
         ask(95, "algo-b", "dev", "development", "rm-train-h800", 1, 8, 16, flavor="h800-80g"),
-        ask(60, "algo-a", "prod", "production", "moe-ablation-8x", 8, 8, 12),
-        ask(45, "algo-b", "dev", "development", "dpo-mix-0412", 16, 8, 8),
+        ask(60, "algo-a", "prod", "production", "moe-ablation-4x", 4, 8, 12),
+        ask(45, "algo-b", "dev", "development", "dpo-mix-0412", 8, 8, 8),
         ask(30, "ext-d", "prod", "production", "customer-eval-05", 2, 8, 6, flavor="a100-80g@ext-d"),
         ask(20, "algo-b", "dev", "development", "vlm-align-h800", 2, 8, 9, flavor="h800-80g"),
     ]
