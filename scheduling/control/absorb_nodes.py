@@ -12,6 +12,7 @@ from scheduling.control.ending import RunEnd, end_run
 from scheduling.control.observed import SeenNode
 from scheduling.models import Card, Lease, Node, Pod, Run
 from scheduling.services.supply import record_nodes
+from scheduling.services.telling import tell_card_failed, tell_node_lost
 from scheduling.states import EndReason, RunState
 from scheduling.transitions import CANCEL_GRACE, Cause, begin_stops
 from tenants.models import Cluster
@@ -75,12 +76,15 @@ def _lose(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, ep
     outcome.changed.add(node.pk)
     runs = Run.objects.filter(leases__node=node, leases__closed_at__isnull=True).exclude(state=RunState.ENDED.value)
     cause = Cause(reason=EndReason.NODE_LOST.value, at=now, message=f"{node.name}: {seen.lost}", epoch=epoch)
+    ended: list[int] = []
     for run in runs.order_by("job_id").distinct():
         left = Pod.objects.filter(run=run, phase__in=OPEN_PHASES).exclude(node__state=Node.State.LOST)
         still_there = frozenset(left.values_list("pk", flat=True))
         end = RunEnd(run.pk, EndReason.NODE_LOST, cause.message, last_sign=last_sign, still_there=still_there)
         if end_run(end, now=now, cause=cause):
-            outcome.ended.append(run.pk)
+            ended.append(run.pk)
+    tell_node_lost(ended, node=node.name)
+    outcome.ended += ended
 
 
 def _update(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, epoch: int) -> None:
@@ -114,6 +118,6 @@ def _update_cards(node: Node, bad: frozenset[int], outcome: NodeOutcome, *, now:
     runs = Lease.objects.filter(card__in=failed, closed_at__isnull=True).values_list("run_id", flat=True)
     names = ", ".join(f"{node.name}/{card.index}" for card in failed)
     cause = Cause(reason=EndReason.CARD_FAILED.value, at=now, message=names, epoch=epoch)
-    outcome.stopped += begin_stops(
-        sorted(set(runs)), stop_reason=EndReason.CARD_FAILED, grace=CANCEL_GRACE, cause=cause
-    )
+    stopped = begin_stops(sorted(set(runs)), stop_reason=EndReason.CARD_FAILED, grace=CANCEL_GRACE, cause=cause)
+    tell_card_failed(stopped, cards=names)
+    outcome.stopped += stopped

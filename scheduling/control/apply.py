@@ -22,6 +22,7 @@ from scheduling.control.planning import Planned
 from scheduling.engine.plan import Evict, LoanChange, Wait
 from scheduling.engine.vocabulary import WaitCode
 from scheduling.models import Cycle, Job, Loan, Preemption
+from scheduling.services.telling import tell_preempted
 from scheduling.states import EndReason, JobState
 from scheduling.transitions import Cause, begin_stops, hold_epoch
 
@@ -82,6 +83,7 @@ def _apply_evicts(evicts: Sequence[Evict], *, now: datetime, cycle_id: int, lead
         Preemption.objects.bulk_create(
             [_preemption(group[run_id], now, grace, cycle_id) for run_id in moved], batch_size=2000
         )
+        tell_preempted(dict.fromkeys(moved, reason), now=now, grace=grace)
         evicted += moved
     return evicted
 
