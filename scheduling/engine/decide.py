@@ -65,9 +65,12 @@ class Decider:
         return False
 
     def _displace(self, job: int, job_class: JobClass) -> bool:
-        """Borrowers that were to start in this cycle step back for a job inside its tenant's nominal."""
+        """Borrowers that were to start in this cycle step back for a job inside its tenant's nominal, but never out of a plain line.
+
+        No run is stopped for it, so whether the policy evicts does not matter.
+        """
         state = self.state
-        if job_class.claim_failed or not state.policy.preemption or self.verdict_of.get(job_class) != Verdict.QUOTA:
+        if state.policy.order == "submit" or job_class.claim_failed or self.verdict_of.get(job_class) != Verdict.QUOTA:
             return False
         ends_ms = end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms)
         first = self._first_borrower

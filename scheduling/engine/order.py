@@ -2,7 +2,7 @@
 
 Inside a queue the line is starved first, priority, submit, id. Between queues only the next jobs are compared: by band (tier,
 starved, urgent, nominal before borrowing), then at each node of the tree by the children's projected share, then priority,
-submit, id. The contest never decides whether a job starts.
+submit, id. Under `order: submit` only submit and id count, over all tiers. The contest never decides whether a job starts.
 """
 
 from dataclasses import dataclass
@@ -135,7 +135,8 @@ class Contest:
         return None
 
     def _key(self, job: int) -> Key:
-        return self._band(job), 0, -self._priority[job], self._submit[job], job
+        urgency = 0 if self._by_submit else -self._priority[job]
+        return self._band(job), 0, urgency, self._submit[job], job
 
     def _band(self, job: int) -> int:
         if self._by_submit:

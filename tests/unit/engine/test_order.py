@@ -1,5 +1,10 @@
 """SCH-04: whose turn is next. One card a time, on nodes where not everybody finds room."""
 
+from dataclasses import replace
+
+import pytest
+
+from scheduling.engine.policy import PRESETS
 from tests.unit.engine.builders import World, codes, started
 
 
@@ -148,3 +153,32 @@ def test_a_borrower_steps_back_for_a_nominal_job_behind_a_blocked_head() -> None
     assert set(started(plan)) == {"nominal"}
     assert not plan.evicts
     assert codes(plan) == {"head": "quota-borrow-limit", "borrower": "quota-borrow-limit"}
+
+
+@pytest.mark.parametrize("preset", ["fifo", "fifo-skip"])
+def test_fifo_goes_by_submit_time_whatever_the_tier_and_priority(preset: str) -> None:
+    world = World(nodes=1, gpus=1).tenant("a", nominal=1)
+    world.pending("early", "a", gpu=1, tier="batch", priority=0, submitted=9)
+    world.pending("late", "a", gpu=1, tier="production", priority=950, submitted=1)
+
+    plan = world.plan(preset)
+
+    assert (list(started(plan)), plan.order) == (["early"], ("late",))
+
+
+def stepping_back() -> World:
+    """As above: the borrower is reached first, a nominal job of a's needs the quota that it would borrow."""
+    world = World(nodes=4).cohort("root", nominal=4).tenant("a", nominal=8).tenant("c", nominal=0)
+    world.running("r", "c", gpu=4, nodes=["n000"]).pending("head", "a", replicas=12, gpu=1, submitted=900)
+    return world.pending("borrower", "c", gpu=6, submitted=500).pending("nominal", "a", gpu=4, submitted=100)
+
+
+def test_a_borrower_steps_back_also_where_nobody_is_evicted() -> None:
+    """SCH-04: nominal goes first whatever the policy says of preemption; without it the loan would last as long as the run."""
+    plan = stepping_back().plan(replace(PRESETS["default"], preemption=False))
+
+    assert set(started(plan)) == {"nominal"}
+
+
+def test_in_a_line_by_submit_time_nobody_steps_back_for_a_later_job() -> None:
+    assert set(started(stepping_back().plan("fifo-skip"))) == {"borrower"}
