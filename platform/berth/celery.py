@@ -14,6 +14,9 @@ from berth.localstack.lifeline import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "berth.settings")
 
+NICER = 5
+"""Steps of the scheduler's courtesy: about a third of the processor time that the web server gets when both want all of it."""
+
 app = Celery("berth")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
@@ -23,3 +26,9 @@ app.autodiscover_tasks()
 def _end_with_the_worker(**_kwargs: object) -> None:
     """A pool process must not outlive a worker that was killed: its half-done task would run beside the next one."""
     die_with_parent(signal.SIGKILL)
+
+
+@worker_process_init.connect
+def _step_back_for_the_web(**_kwargs: object) -> None:
+    """Where cores are few, a person's page or submit comes before the plan that it waits for; idle cores are used all the same."""
+    os.nice(NICER)
