@@ -47,6 +47,10 @@ from berth.demo.bootstrap import bootstrap
 call_command("migrate", verbosity=0)
 bootstrap(sys.argv[1], replace=False, local=Path(sys.argv[2]), url=sys.argv[3], say=lambda line: None)
 """
+CYCLES = """
+    SELECT count(*), max(duration_ms), percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms)
+      FROM scheduling_cycle WHERE NOT failed
+"""
 WEB = "-m granian --interface wsgi --host 127.0.0.1 --port {port} --workers 1 --blocking-threads 8 --no-ws --log-level warning"
 LOOP = (
     "-m celery -A berth worker --pool prefork --concurrency 2 --loglevel warning --without-gossip --without-mingle",
@@ -61,6 +65,8 @@ class Seen:
     latencies: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     took_s: float = 0.0
+    cpu_s: float = 0.0
+    """What this process, the load generator, used meanwhile."""
 
     def summary(self) -> dict[str, Any]:
         ordered = sorted(self.latencies)
@@ -74,6 +80,7 @@ class Seen:
                 for name, share in (("50", 0.5), ("95", 0.95), ("99", 0.99))
             },
             "max_ms": _ms(ordered[-1]) if ordered else None,
+            "generator_core_share": round(self.cpu_s / self.took_s, 3) if self.took_s else None,
         }
 
 
@@ -153,14 +160,29 @@ async def closed_loop(client: Client, seconds: int) -> Seen:
     return seen
 
 
-async def measure(port: int, token: str, body: Mapping[str, Any], *, rate: int = 0, seconds: int) -> dict[str, Any]:
+async def measure(
+    port: int, group: int, token: str, body: Mapping[str, Any], *, rate: int = 0, seconds: int
+) -> dict[str, Any]:
     """Open loop at `rate`, closed loop without one; a few requests before warm the server."""
     client = Client(port, token, body)
     for _warm in range(10):
         await client.post()
+    own, server = time.process_time(), group_cpu_s(group)
     seen = await (open_loop(client, rate, seconds) if rate else closed_loop(client, seconds))
+    seen.cpu_s, served_s = time.process_time() - own, group_cpu_s(group) - server
     client.close()
-    return seen.summary()
+    return {**seen.summary(), "server_cpu_ms_a_request": _ms(served_s / max(1, len(seen.latencies)))}
+
+
+def group_cpu_s(group: int) -> float:
+    """CPU seconds so far of all processes of a process group, ended threads included (Linux)."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(") ")[2].split()
+            if int(fields[2]) == group:
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -177,8 +199,8 @@ def a_database() -> Iterator[str]:
 
 
 @contextmanager
-def processes(*lines: str, environment: Mapping[str, str]) -> Iterator[None]:
-    """Python processes of this run's own, each in a group of its own, ended with it."""
+def processes(*lines: str, environment: Mapping[str, str]) -> Iterator[list[int]]:
+    """Python processes of this run's own, each in a group of its own, ended with it. Answers the groups."""
     log = subprocess.DEVNULL
     started = [
         subprocess.Popen(
@@ -192,7 +214,7 @@ def processes(*lines: str, environment: Mapping[str, str]) -> Iterator[None]:
         for line in lines
     ]
     try:
-        yield
+        yield [process.pid for process in started]
     finally:
         for sign in (signal.SIGTERM, signal.SIGKILL):
             for process in started:
@@ -230,7 +252,7 @@ def prepare(environment: Mapping[str, str], folder: Path) -> tuple[str, dict[str
             "SELECT q.name FROM tenants_queue q JOIN tenants_tenant t ON t.id = q.tenant_id"
             " JOIN tenants_quota u ON u.queue_id = q.id AND u.nominal > 0 WHERE t.slug = %s ORDER BY q.id",
             [member["tenant"]],
-        ).fetchone()
+        ).fetchall()[0]
     role = {"name": "worker", "replicas": 1, "image": "registry.example/train:1", "resources": {"gpu": 1}}
     body = {
         "tenant": member["tenant"],
@@ -257,19 +279,22 @@ def run(rate: int, seconds: int, saturation_s: int) -> dict[str, Any]:
         token, body = prepare(environment, folder)
         loop = [line.format(folder=folder) for line in LOOP]
         found: dict[str, Any] = {}
-        with processes(*loop, environment=environment):
+        with processes(*loop, environment=environment) as groups:
+            began = time.monotonic(), sum(map(group_cpu_s, groups))
             for key, limits in (("limiter_off", "0"), ("limiter_on", "1")):
-                with a_server(environment | {"BERTH_RATE_LIMITS": limits}, "berth.wsgi:application") as port:
-                    found[key] = asyncio.run(measure(port, token, body, rate=rate, seconds=seconds))
-            with a_server(environment | {"BERTH_RATE_LIMITS": "0"}, "berth.wsgi:application") as port:
-                found["saturation"] = asyncio.run(measure(port, token, body, seconds=saturation_s))
-            with a_server(environment | {"BERTH_RATE_LIMITS": "0"}, "benchmarks.bare_insert:application") as port:
+                with a_server(environment | {"BERTH_RATE_LIMITS": limits}, "berth.wsgi:application") as (port, group):
+                    found[key] = asyncio.run(measure(port, group, token, body, rate=rate, seconds=seconds))
+            with a_server(environment | {"BERTH_RATE_LIMITS": "0"}, "berth.wsgi:application") as (port, group):
+                found["saturation"] = asyncio.run(measure(port, group, token, body, seconds=saturation_s))
+            with a_server(environment | {"BERTH_RATE_LIMITS": "0"}, "benchmarks.bare_insert:application") as (
+                port,
+                group,
+            ):
                 bare = {key: body[key] for key in ("name", "max_runtime", "labels")}
-                found["bare_insert"] = asyncio.run(measure(port, token, bare, seconds=saturation_s))
+                found["bare_insert"] = asyncio.run(measure(port, group, token, bare, seconds=saturation_s))
+            loop_share = (sum(map(group_cpu_s, groups)) - began[1]) / (time.monotonic() - began[0])
         with psycopg.connect(url) as connection:
-            cycles = connection.execute(
-                "SELECT count(*), max(duration_ms) FROM scheduling_cycle WHERE NOT failed"
-            ).fetchone()
+            cycles = connection.execute(CYCLES).fetchall()[0]
     ratio = found["saturation"]["per_s"] / found["bare_insert"]["per_s"] if found["bare_insert"]["per_s"] else None
     return {
         "benchmark": "submit",
@@ -279,17 +304,20 @@ def run(rate: int, seconds: int, saturation_s: int) -> dict[str, Any]:
         "saturation_of_bare": None if ratio is None else round(ratio, 3),
         "cycles_meanwhile": cycles[0],
         "longest_cycle_ms": cycles[1],
+        "median_cycle_ms": cycles[2],
+        "loop_core_share": round(loop_share, 3),
         "machine": {"python": platform.python_version(), "cores": os.cpu_count(), "system": platform.platform()},
         "load_average": [round(each, 1) for each in os.getloadavg()],
     }
 
 
 @contextmanager
-def a_server(environment: Mapping[str, str], application: str) -> Iterator[int]:
+def a_server(environment: Mapping[str, str], application: str) -> Iterator[tuple[int, int]]:
+    """The port and process group of one web server."""
     port = free_port()
-    with processes(f"{WEB.format(port=port)} {application}", environment=environment):
+    with processes(f"{WEB.format(port=port)} {application}", environment=environment) as groups:
         wait_for(port)
-        yield port
+        yield port, groups[0]
 
 
 def main() -> None:
