@@ -67,7 +67,10 @@ class NodeTable:
         return [int(count) * CARD for count in counts.tolist()]
 
     def _set_card_parts(self, snapshot: Snapshot) -> None:
-        """SCH-02: the CPU and memory that a CPU-only job leaves per free card, and what card jobs leave for CPU jobs."""
+        """SCH-02: the CPU and memory that a CPU-only job leaves per free card, and what card jobs leave for CPU jobs.
+
+        A card's part is of what card jobs may have: the headroom is kept for CPU jobs also on a node whose cards are all idle.
+        """
         fitted = np.bincount(snapshot.cards.node, minlength=len(snapshot.nodes)).tolist()
         self.cpu_part: list[int] = []
         self.memory_part: list[int] = []
@@ -75,7 +78,8 @@ class NodeTable:
         for node, cards in enumerate(fitted):
             pool = snapshot.pools[self.pool[node]]
             cpu, memory = pool.cpu_per_card_m, pool.memory_per_card_mib
-            self.cpu_part.append((self.cpu_m[node] // cards if cpu is None else cpu) if cards else 0)
+            spare = max(0, self.cpu_m[node] - pool.cpu_headroom_m)
+            self.cpu_part.append((spare // cards if cpu is None else cpu) if cards else 0)
             self.memory_part.append((self.memory_mib[node] // cards if memory is None else memory) if cards else 0)
             self.headroom.append(pool.cpu_headroom_m)
 

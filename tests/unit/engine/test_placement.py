@@ -207,3 +207,13 @@ def test_a_gang_says_what_it_is_short_of_and_who_holds_it() -> None:
     assert (wait.need["gpu"], wait.have["gpu"], wait.short["gpu"]) == (32_000, 28_000, 4_000)
     assert (wait.need["nodes"], wait.have["nodes"], wait.short["nodes"]) == (4, 3, 1)
     assert [(holder.job, holder.tenant, holder.amounts) for holder in wait.holders] == [("half", "a", {"gpu": 4000})]
+
+
+def test_cpu_headroom_is_for_cpu_only_jobs_also_where_all_cards_are_idle() -> None:
+    """SCH-02: 64 cores, 8 kept for CPU jobs; the 56 others are the idle cards' parts."""
+    world = World(nodes=1, cpu=64).pool("main", cpu_headroom_m=8000).tenant("a", nominal=8)
+    world.pending("fits", "a", gpu=0, cpu=8, submitted=9).pending("more", "a", gpu=0, cpu=1, submitted=1)
+
+    plan = world.plan()
+
+    assert (started(plan), codes(plan)) == ({"fits": ("n000",)}, {"more": "cpu-busy"})
