@@ -6,16 +6,21 @@ never assumed to end; a head without a finite time gets no reservation (until SC
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
 
 from scheduling.engine.asks import Option
 from scheduling.engine.classes import JobClass
-from scheduling.engine.nodes import Free, NodeBook
+from scheduling.engine.nodes import Free, NodeBook, moved, shifted
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.quota import Amount, QuotaUse
 from scheduling.engine.room import RoomCount
 from scheduling.engine.state import Head, State
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import NEVER
+
+NOTHING: Final[Free] = (0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +76,25 @@ class _RunOut:
         """For all of the largest pods; whether the gang can be placed is another question."""
         return self._room.total >= self._largest.count
 
-    def apply(self, ending: Ending) -> None:
-        if ending.run >= 0:
-            self._state.vacate(ending.run, self.book, self.use)
-            self._room.recount(node for node, _ in self._state.runs.footprint(ending.run))
-            return
-        self.use.refund(ending.leaf, ending.amounts, ending.tier)
-        for ask, counts in ending.placed:
-            for node, pods in counts.items():
-                self.book.add(node, ask, pods)
-            self._room.recount(counts)
+    def apply(self, endings: Iterable[Ending]) -> None:
+        """Endings of one instant: what they give back is added up by node, so that each node moves once."""
+        freed: dict[int, Free] = {}
+        for ending in endings:
+            for node, held in self._give_back(ending):
+                freed[node] = shifted(freed[node], held, 1) if node in freed else held
+        for node, held in freed.items():
+            self.book.shift(node, held, 1)
+        self._room.recount(freed)
+
+    def _give_back(self, ending: Ending) -> Iterable[tuple[int, Free]]:
+        """Refund an ending's quota; what it held of its nodes."""
+        if ending.run < 0:
+            self.use.refund(ending.leaf, ending.amounts, ending.tier)
+            return [(node, moved(NOTHING, ask, pods)) for ask, counts in ending.placed for node, pods in counts.items()]
+        runs = self._state.runs
+        if runs.leaf[ending.run] >= 0:
+            self.use.refund(runs.leaf[ending.run], runs.held(ending.run), runs.tier[ending.run])
+        return runs.footprint(ending.run)
 
 
 def reserve_head(state: State, rules: TierRules, timeline: Timeline, job: int, job_class: JobClass) -> Head | None:
@@ -104,18 +118,15 @@ def _earliest(
 ) -> Head | None:
     """Along the endings until one makes room; those of one instant count together."""
     run_out = _RunOut(state, option, job_class.pool)
-    pending = list(endings)
-    for place, ending in enumerate(pending):
-        run_out.apply(ending)
-        if place + 1 < len(pending) and pending[place + 1].at_ms == ending.at_ms:
-            continue
+    for at_ms, together in groupby(endings, key=attrgetter("at_ms")):
+        run_out.apply(together)
         if not run_out.has_room() or not run_out.use.allows(job_class.leaf, option.amounts):
             continue
         if rules.standing(run_out.use, job_class, option.amounts) == Standing.BARRED:
             continue
         placed = place_gang(run_out.book, option.gang, job_class.shape, pool=job_class.pool)
         if placed is not None:
-            return _reserve(run_out, job_class, option, placed, ending.at_ms)
+            return _reserve(run_out, job_class, option, placed, at_ms)
     return None
 
 

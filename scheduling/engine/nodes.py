@@ -153,23 +153,29 @@ class NodeBook:
 
     def put(self, node: int, free: Free) -> None:
         """Set what is free on a node and move it to its new place in the search order."""
-        if free == (self.cards[node], self.cpu[node], self.memory[node], self.pods[node]):
-            return
-        table = self.table
-        if not table.open[node]:
-            self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
-            return
-        by_cards, by_cpu = self._by_cards.get(table.flavor[node]), self._by_cpu.get(table.pool[node])
-        old_cards, old_cpu = self.cards[node], self._cpu_key(node) if by_cpu is not None else 0
+        table, by_cpu = self.table, None
+        if table.open[node]:
+            by_cpu = self._by_cpu.get(table.pool[node])
+            if free[0] != self.cards[node] and table.flavor[node] >= 0:
+                keys = self._by_cards[table.flavor[node]]
+                _move(keys, self._card_key(node, self.cards[node]), self._card_key(node, free[0]))
+        old_cpu = self._cpu_key(node) if by_cpu is not None else 0
         self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
-        if by_cards is not None and old_cards != free[0]:
-            _move(by_cards, self._card_key(node, old_cards), self._card_key(node, free[0]))
         if by_cpu is not None:
             _move(by_cpu, old_cpu, self._cpu_key(node))
 
     def shift(self, node: int, held: Free, sign: int) -> None:
         """Give back what a run holds of a node (sign -1: take it again)."""
-        self.put(node, shifted(self.free(node), held, sign))
+        cards, cpu, memory, pods = held
+        self.put(
+            node,
+            (
+                self.cards[node] + sign * cards,
+                self.cpu[node] + sign * cpu,
+                self.memory[node] + sign * memory,
+                self.pods[node] + sign * pods,
+            ),
+        )
 
     def add(self, node: int, ask: PodAsk, pods: int) -> None:
         """Give back `pods` pods of an ask (negative: take them)."""

@@ -49,12 +49,13 @@ class QuotaTree:
         for column in range(columns):
             self._roll_up(column)
 
-    def _limited_axes(self) -> tuple[tuple[int, ...], ...]:
-        """Limited columns by resource: cards of all flavors, then CPU, memory and VRAM, which are the last three columns."""
+    def _limited_axes(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """(axis, limited columns) of each resource that has any: cards of all flavors, CPU, memory, VRAM (the last columns)."""
         known = [column for column in range(self.columns) if self.limited[column]]
         first = self.columns - 3
         axes = (range(first), (first,), (first + 1,), (first + 2,))
-        return tuple(tuple(column for column in known if column in axis) for axis in axes)
+        columns = [tuple(column for column in known if column in own) for own in axes]
+        return tuple((axis, limited) for axis, limited in enumerate(columns) if limited)
 
     def _bottom_up(self) -> list[int]:
         order = [index for index, parent in enumerate(self.parent) if parent < 0]

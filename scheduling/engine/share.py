@@ -138,13 +138,13 @@ def over_quota(use: QuotaUse, index: int, ask: Sequence[Amount] = (), leaf: int 
     With `ask` (at `leaf` below the node) the share the node would have.
     """
     tree = use.tree
-    best = Fraction(0, 1, "")
+    best, top = Fraction(0, 1, ""), 0
     parent = tree.parent[index]
     if parent < 0 or _is_alone(tree, parent):
         return best
     asked, quota, weight = dict(ask), tree.subtree[index], tree.nodes[index].effective_weight_ppm
     everybody, base = use.used[EVERYBODY], index * tree.columns
-    for resource, columns in zip(RESOURCES, tree.limited_axes, strict=True):
+    for axis, columns in tree.limited_axes:
         above = 0
         for column in columns:
             used = everybody[base + column]
@@ -154,9 +154,9 @@ def over_quota(use: QuotaUse, index: int, ask: Sequence[Amount] = (), leaf: int 
                 above += used - quota[column]
         lendable = _lendable(tree, parent, columns) if above else 0
         if lendable:
-            share = Fraction(above * ONE_PPM, lendable * weight, resource)
-            if share.rank > best.rank:
-                best = share
+            share_rank = rank(above * ONE_PPM, lendable * weight)
+            if share_rank > top:
+                best, top = Fraction(above * ONE_PPM, lendable * weight, RESOURCES[axis]), share_rank
     return best
 
 
