@@ -1,6 +1,9 @@
 """Runs the engine so that one poison job cannot stop the others (F44). The engine stays pure; what it raises is caught here."""
 
+import gc
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -37,7 +40,8 @@ def plan_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Planned:
     poisoned: dict[int, str] = {}
     for _attempt in range(MOST_POISONED_SHAPES):
         try:
-            plan = run_cycle(snapshot, policy, now_ms)
+            with _no_collecting():
+                plan = run_cycle(snapshot, policy, now_ms)
             return _checked(snapshot, plan, poisoned)
         except Exception as error:
             shape = _guilty_shape(snapshot, policy, now_ms)
@@ -49,6 +53,19 @@ def plan_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Planned:
             poisoned |= {int(snapshot.pending.ids[at]): text for at in np.flatnonzero(guilty)}
             snapshot = replace(snapshot, pending=keep_pending(snapshot.pending, ~guilty))
     return _checked(snapshot, run_cycle(snapshot, policy, now_ms), poisoned)
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """A cycle allocates much and makes no garbage in circles: looking for such garbage meanwhile, through all that the loop's
+    process holds, is time lost."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _checked(snapshot: Snapshot, plan: Plan, poisoned: dict[int, str]) -> Planned:
