@@ -72,7 +72,16 @@ def lock_jobs(job_ids: Iterable[int]) -> None:
 
 def record_new_jobs(jobs: Sequence[Job], cause: Cause) -> None:
     """The first Transition row of jobs that were just inserted, in their present state."""
-    insert_rows(_row("job", cause, job_id=job.pk, tenant_id=job.tenant_id, old="", new=job.state) for job in jobs)
+    insert_rows(_first_rows(jobs, cause))
+
+
+def store_new_jobs(jobs: Sequence[Job], parts: Iterable[Iterable[models.Model]], cause: Cause) -> None:
+    """Insert jobs that have their ids, what belongs to them (each of `parts` of one model), and their first Transition rows."""
+    insert_rows(jobs, *parts, _first_rows(jobs, cause))
+
+
+def _first_rows(jobs: Sequence[Job], cause: Cause) -> list[Transition]:
+    return [_row("job", cause, job_id=job.pk, tenant_id=job.tenant_id, old="", new=job.state) for job in jobs]
 
 
 def record_new_runs(runs: Sequence[Run], cause: Cause, *, tenant_ids: Mapping[int, int]) -> None:

@@ -1,18 +1,20 @@
 """Submit: a body is judged whole, then stored with its roles in one transaction, then the loop is woken. Nothing is decided here."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
+from django.db.models import Model
 
 from berth.common import alarm, clock
-from berth.common.inserting import insert_rows
+from berth.common.inserting import next_keys
 from scheduling.models import Job, JobDataset, JobDependency, Role, RoleFlavor
 from scheduling.services.job_body import JobAsk
 from scheduling.services.judging import Judged, judge
 from scheduling.services.resolved import ResolvedJob, ResolvedRole, shape_key
-from scheduling.transitions import Cause, record_new_jobs
+from scheduling.transitions import Cause, store_new_jobs
 from tenants.models import User
 from tenants.permissions import Action
 
@@ -31,9 +33,11 @@ def submit_job(user: User, body: Any, *, cloned_from: Job | None = None) -> Job:
     resolved = judged.raise_if_refused()
     now = clock.now()
     with transaction.atomic():
-        jobs = _insert_jobs(user, resolved, judged, now, body, cloned_from)
-        _insert_parts(jobs, resolved, judged)
-        record_new_jobs(jobs, Cause(reason="submitted", at=now, actor=user.get_username()))
+        members = resolved.ask.array.size if resolved.ask.array else 1
+        job_keys, role_keys = next_keys((Job, members), (Role, members * len(resolved.roles)))
+        jobs = _jobs(job_keys, user, resolved, judged, now, body, cloned_from)
+        parts = _parts(jobs, role_keys, resolved, judged)
+        store_new_jobs(jobs, parts, Cause(reason="submitted", at=now, actor=user.get_username()))
         _wake_the_loop()
     return jobs[0]
 
@@ -49,33 +53,25 @@ def _wake_the_loop() -> None:
         alarm.ring(CYCLE)
 
 
-def _insert_jobs(
-    user: User, resolved: ResolvedJob, judged: Judged, now: datetime, body: Any, cloned_from: Job | None
+def _jobs(
+    keys: Sequence[int],
+    user: User,
+    resolved: ResolvedJob,
+    judged: Judged,
+    now: datetime,
+    body: Any,
+    cloned_from: Job | None,
 ) -> list[Job]:
     """One row, or one per member of an array; the first member's id is the array's (`array_parent`), its own included."""
     array = resolved.ask.array
-    key = shape_key(resolved.shape, judged.config)
-    jobs = [_job(user, resolved, judged, now) for _member in range(array.size if array else 1)]
-    for index, job in enumerate(jobs):
-        job.spec, job.shape_key, job.cloned_from = body, key, cloned_from
+    shape = shape_key(resolved.shape, judged.config)
+    jobs = [_job(user, resolved, judged, now) for _key in keys]
+    for index, (key, job) in enumerate(zip(keys, jobs, strict=True)):
+        job.pk, job.spec, job.shape_key, job.cloned_from = key, body, shape, cloned_from
         if array:
             job.array_index, job.array_size, job.array_limit = index, array.size, array.limit
-    if array:
-        for job, pk in zip(jobs, _next_ids(len(jobs)), strict=True):
-            job.pk = pk
             job.array_parent = jobs[0]
-    insert_rows(jobs)
     return jobs
-
-
-def _next_ids(count: int) -> list[int]:
-    """Ids to come, in order: members of an array point at the first of them."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
-            [Job._meta.db_table, count],
-        )
-        return sorted(row[0] for row in cursor.fetchall())
 
 
 def _job(user: User, resolved: ResolvedJob, judged: Judged, now: datetime) -> Job:
@@ -117,22 +113,22 @@ def _placement_fields(ask: JobAsk) -> dict[str, Any]:
     }
 
 
-def _insert_parts(jobs: Sequence[Job], resolved: ResolvedJob, judged: Judged) -> None:
-    """Roles, accepted flavors, dependencies and datasets of every member."""
-    roles = [[_role(job, position, role) for position, role in enumerate(resolved.roles)] for job in jobs]
-    insert_rows(role for of_job in roles for role in of_job)
+def _parts(
+    jobs: Sequence[Job], role_keys: Iterable[int], resolved: ResolvedJob, judged: Judged
+) -> list[Iterable[Model]]:
+    """Roles, accepted flavors, dependencies and datasets of every member; those of the first are left with it for the answer."""
+    ask, keys = resolved.ask, iter(role_keys)
+    roles = [[_role(next(keys), job, position, role) for position, role in enumerate(resolved.roles)] for job in jobs]
     accepted = [
-        [_accepted(row, ask, judged) for row, ask in zip(of_job, resolved.roles, strict=True)] for of_job in roles
+        [_accepted(row, role, judged) for row, role in zip(of_job, resolved.roles, strict=True)] for of_job in roles
     ]
-    insert_rows(flavor for of_job in accepted for of_role in of_job for flavor in of_role)
-    ask = resolved.ask
     after = [[JobDependency(job=job, on_job_id=each.job, condition=each.on) for each in ask.after] for job in jobs]
     datasets = [[JobDataset(job=job, name=name) for name in sorted(ask.datasets)] for job in jobs]
-    insert_rows(row for of_job in after for row in of_job)
-    insert_rows(row for of_job in datasets for row in of_job)
     for role, flavors in zip(roles[0], accepted[0], strict=True):
         _carry(role, role_flavors=flavors)
     _carry(jobs[0], roles=roles[0], dependencies=after[0], datasets=datasets[0])
+    flat = chain.from_iterable
+    return [flat(roles), flat(after), flat(datasets), flat(flat(accepted))]
 
 
 def _accepted(row: Role, role: ResolvedRole, judged: Judged) -> list[RoleFlavor]:
@@ -149,9 +145,10 @@ def _carry(row: Any, **parts: list[Any]) -> None:
         row._prefetched_objects_cache[name] = found
 
 
-def _role(job: Job, position: int, role: ResolvedRole) -> Role:
+def _role(key: int, job: Job, position: int, role: ResolvedRole) -> Role:
     ask = role.ask
     return Role(
+        pk=key,
         job=job,
         position=position,
         name=ask.name,

@@ -14,9 +14,9 @@ from tests.factories.worlds import a_world
 
 pytestmark = pytest.mark.django_db
 JOBS = "/api/v1/jobs"
-QUERIES = 9
+QUERIES = 7
 """Token with user, platform roles and memberships; its first use noted; whether the configuration changed; the transaction's
-two ends, job, roles, flavors, transition. The answer reads nothing that was just written."""
+two ends, the rows' keys, and all rows at once. The answer reads nothing that was just written."""
 
 
 def test_a_member_submits_and_gets_the_job_with_its_defaults(client_for: ClientFor) -> None:
