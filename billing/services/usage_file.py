@@ -75,11 +75,22 @@ class UsageRow:
         return hashlib.sha256("\x1f".join(map(str, content)).encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class NamesOfRow:
+    """What a row names that is otherwise wrong, so that its names are judged all the same."""
+
+    line: int
+    tenant: str
+    queue: str
+    flavor: str
+
+
 @dataclass(slots=True)
 class UsageFile:
-    """The good rows of a file, and the problems of the others."""
+    """The good rows of a file, the names that the others have, and their problems."""
 
     rows: list[UsageRow] = field(default_factory=list)
+    wrong: list[NamesOfRow] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -137,6 +148,9 @@ def _read_row(found: UsageFile, line: int, cells: dict[str, str]) -> None:
         problems.append(Problem(line, LAST_ALIVE, _("after the end")))
     if problems or run is None or card is None or start is None or end is None or reason is None or borrowed is None:
         found.problems += problems
+        tenant, queue, flavor = texts["tenant"], texts["queue"], texts["flavor"]
+        if tenant and queue and flavor:
+            found.wrong.append(NamesOfRow(line, tenant, queue, flavor))
         return
     named = {column: text for column, text in texts.items() if text is not None}
     found.rows.append(

@@ -13,7 +13,7 @@ from billing.models import Statement
 from billing.selectors.usage_names import Names, imported_digests, imported_jobs, known_nodes
 from billing.services.costs import record_costs
 from billing.services.drafts import refresh_tenant
-from billing.services.usage_file import Problem, UsageRow, read_usage
+from billing.services.usage_file import NamesOfRow, Problem, UsageRow, read_usage
 from billing.services.usage_overlaps import CardKey, overlaps
 from scheduling.services.history import PastLease, record_history
 from tenants.models import Flavor, Queue
@@ -45,6 +45,7 @@ def import_usage(
     with transaction.atomic():
         fresh = _fresh(read.rows, found)
         leases = _leases(fresh, found)
+        _note_unknown(read.wrong, found)
         found.new = len(fresh)
         progress("checked", found.new)
         found.problems.sort()
@@ -87,18 +88,31 @@ def _leases(rows: list[UsageRow], found: Import) -> list[PastLease]:
     resolved: list[tuple[UsageRow, Queue, Flavor]] = []
     for row in rows:
         queue, flavor = names.queues.get((row.tenant, row.queue)), names.flavor(row)
-        if row.tenant not in names.tenants:
-            found.problems.append(Problem(row.line, "tenant", _("unknown: %(name)s") % {"name": row.tenant}))
-        elif queue is None:
-            found.problems.append(Problem(row.line, "queue", _("unknown: %(name)s") % {"name": row.queue}))
-        if flavor is None:
-            found.problems.append(Problem(row.line, "flavor", _("unknown: %(name)s") % {"name": row.flavor}))
+        found.problems += _unknown(row, names)
         if queue is not None and flavor is not None:
             resolved.append((row, queue, flavor))
     found.problems += _wrong_jobs(resolved)
     found.problems += _wrong_cards(resolved)
     found.problems += overlaps((_card(row, flavor), row) for row, _queue, flavor in resolved)
     return [_lease(*each) for each in resolved]
+
+
+def _note_unknown(rows: list[NamesOfRow], found: Import) -> None:
+    """Unknown names in rows that are wrong in other ways too."""
+    if not rows:
+        return
+    names = Names.load(rows)
+    for row in rows:
+        found.problems += _unknown(row, names)
+
+
+def _unknown(row: UsageRow | NamesOfRow, names: Names) -> Iterator[Problem]:
+    if row.tenant not in names.tenants:
+        yield Problem(row.line, "tenant", _("unknown: %(name)s") % {"name": row.tenant})
+    elif (row.tenant, row.queue) not in names.queues:
+        yield Problem(row.line, "queue", _("unknown: %(name)s") % {"name": row.queue})
+    if names.flavor(row) is None:
+        yield Problem(row.line, "flavor", _("unknown: %(name)s") % {"name": row.flavor})
 
 
 def _wrong_jobs(resolved: list[tuple[UsageRow, Queue, Flavor]]) -> Iterator[Problem]:

@@ -146,7 +146,7 @@ def test_a_wrong_file_stores_nothing_and_lists_every_wrong_cell(world: MoneyWorl
     """B23, CONTRACT section 7: the good rows are not stored either."""
     found = problems_of(
         row(*HOUR, card="5"),
-        row(HOUR[1], HOUR[0], event="backwards"),
+        row(HOUR[1], HOUR[0], event="backwards", flavor="h900"),
         row(HOUR[0], HOUR[0], card="3", event="empty"),
         row(*HOUR, tenant="nobody", flavor="h900"),
         row(*HOUR, queue="nowhere"),
@@ -157,6 +157,7 @@ def test_a_wrong_file_stores_nothing_and_lists_every_wrong_cell(world: MoneyWorl
 
     assert [line.split(": ", 2)[:2] for line in found] == [
         ["3", "end"],
+        ["3", "flavor"],
         ["4", "end"],
         ["5", "flavor"],
         ["5", "tenant"],
