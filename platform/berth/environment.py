@@ -22,6 +22,7 @@ SERVICES_FILE = LOCAL / "services.json"
 SECRET_KEY_FILE = LOCAL / "secret_key"
 
 CLUSTERS = ("simulated", "kubernetes")
+EMAIL_SCHEMES = ("smtp", "smtps", "smtp+tls", "smtp+ssl", "submission", "console", "file", "memory", "dummy")
 MAX_TIME_SCALE = 86_400
 DEMO_TIME_SCALE = 60
 NO_DATABASE_URL = "postgresql://postgres@127.0.0.1:5432/berth"
@@ -66,11 +67,11 @@ def read() -> Environment:
         port=env.int("BERTH_PORT", 8000, validate=validate.Range(min=1, max=65535)),
         demo=env.bool("BERTH_DEMO", True),
         cluster=cluster,
-        kubeconfig=env.str("BERTH_KUBECONFIG", None) or None,
+        kubeconfig=env.str("BERTH_KUBECONFIG", None, validate=_file) or None,
         # A real cluster's clock cannot be hurried (DESIGN section 6).
         time_scale=1 if cluster == "kubernetes" else scale,
         prometheus_url=_url(env, "PROMETHEUS_URL", ("http", "https")),
-        email_url=env.str("EMAIL_URL", None) or None,
+        email_url=_url(env, "EMAIL_URL", EMAIL_SCHEMES),
         oidc_server_url=_url(env, "BERTH_OIDC_SERVER_URL", ("http", "https")),
         oidc_client_id=env.str("BERTH_OIDC_CLIENT_ID", None) or None,
         oidc_client_secret=env.str("BERTH_OIDC_CLIENT_SECRET", None) or None,
@@ -126,6 +127,11 @@ def _url(env: Env, name: str, schemes: tuple[str, ...]) -> str | None:
             )
 
     return env.str(name, None, validate=usable) or None
+
+
+def _file(value: str) -> None:
+    if value and not Path(value).is_file():
+        raise validate.ValidationError("There is no such file.")
 
 
 def _refuse(text: str) -> NoReturn:

@@ -40,6 +40,15 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
             "mysql://secret@there",
             "berth: DATABASE_URL: Not an address that starts with postgres:// or postgresql://.",
         ),
+        (
+            "EMAIL_URL",
+            "mail.example.org",
+            (
+                "berth: EMAIL_URL: Not an address that starts with smtp:// or smtps:// or smtp+tls:// or smtp+ssl://"
+                " or submission:// or console:// or file:// or memory:// or dummy://."
+            ),
+        ),
+        ("BERTH_KUBECONFIG", "/nowhere", "berth: BERTH_KUBECONFIG=/nowhere: There is no such file."),
     ],
 )
 def test_a_wrong_setting_is_named_and_no_password_shown(place: Checkout, name: str, value: str, want: str) -> None:
