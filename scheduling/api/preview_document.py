@@ -11,6 +11,7 @@ from berth.common.units import from_ppm
 from scheduling.api.amounts import amounts_document, cards, money
 from scheduling.control.preview import Preview, instant
 from scheduling.control.preview_places import Place
+from scheduling.control.preview_words import growth_text, stranded_text
 from scheduling.engine.plan import Wait
 from scheduling.simulator.eta import CannotTell, Estimate
 
@@ -94,19 +95,8 @@ def _note(place: Place, every: Sequence[Place]) -> str:
             else _("Chosen: it leaves most whole nodes whole.")
         )
     elif place.slowdown_ppm:
-        first = _("%(slower)s %% slower: its pods are apart. It strands %(cards)s cards on %(nodes)s nodes.") % {
-            "slower": _percent(place.slowdown_ppm),
-            "cards": cards(place.stranded_m),
-            "nodes": place.broken,
-        }
+        slower = _("%(slower)s %% slower: its pods are apart.") % {"slower": _percent(place.slowdown_ppm)}
+        first = f"{slower} {stranded_text(place)}"
     else:
-        first = _("It strands %(cards)s cards on %(nodes)s nodes.") % {
-            "cards": cards(place.stranded_m),
-            "nodes": place.broken,
-        }
-    grown = [
-        _("%(queue)s growing by %(wanted)s cards to its nominal quota would find %(found)s of them on one node.")
-        % {"queue": each.queue, "wanted": cards(each.wanted_m), "found": cards(each.on_one_node_m)}
-        for each in place.growth
-    ]
-    return " ".join([first, *grown])
+        first = stranded_text(place)
+    return " ".join([first, *(growth_text(each) for each in place.growth)])

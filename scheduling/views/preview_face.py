@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from berth.common.reasons import amounts_text
 from scheduling.control.preview import Preview, instant
 from scheduling.control.preview_cost import CostRange
-from scheduling.control.preview_places import Growth, Place
+from scheduling.control.preview_places import Place
+from scheduling.control.preview_words import growth_text, stranded_text
 from scheduling.engine.plan import Wait
 from scheduling.engine.units import CARD
 from scheduling.selectors.start_ranges import StartRange
@@ -21,6 +23,11 @@ class NodePart:
     pods: int
     cards_m: int
 
+    @property
+    def held(self) -> str:
+        """`8 cards`."""
+        return amounts_text({"gpu": self.cards_m})
+
 
 @dataclass(frozen=True, slots=True)
 class PlaceFace:
@@ -29,9 +36,8 @@ class PlaceFace:
     nodes: tuple[NodePart, ...]
     crossed: tuple[str, ...]
     slowdown_ppm: int
-    broken: int
-    stranded_m: int
-    growth: tuple[Growth, ...]
+    stranded: str
+    growth: tuple[str, ...]
     chosen: bool
 
 
@@ -75,9 +81,8 @@ def _place(place: Place) -> PlaceFace:
         nodes=_nodes(place.pods),
         crossed=place.levels_crossed,
         slowdown_ppm=place.slowdown_ppm,
-        broken=place.broken,
-        stranded_m=place.stranded_m,
-        growth=place.growth,
+        stranded=stranded_text(place),
+        growth=tuple(growth_text(each) for each in place.growth),
         chosen=place.chosen,
     )
 

@@ -81,7 +81,12 @@ def test_both_ways_to_place_a_gang_are_offered_with_what_each_strands(client_for
     assert ({pod["node"] for pod in two["pods"]}, two["chosen"], two["slowdown_pct"], two["strands"]) == (
         {"node3", "node4"}, False, 18, {"nodes": 1, "cards": 4},
     )  # fmt: skip
-    assert f"{other.tenant.slug}/{other.queue.name} growing by 4 cards" in two["note"]
+    name = f"{other.tenant.slug}/{other.queue.name}"
+    assert two["note"] == (
+        "18 % slower: its pods are apart. It strands 4 cards on 1 node."
+        f" {name} has 4 cards of its nominal quota left; of these it would then find 4 cards on one node."
+    )
+    assert one["note"].startswith("Chosen:")
 
 
 def test_a_job_that_must_wait_says_why_and_what_would_help(client_for: ClientFor) -> None:
