@@ -326,6 +326,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--saturation", type=int, default=15, help="seconds of each closed loop")
     given = parser.parse_args()
+    # Ended from outside, it unwinds too: its processes and its database go with it.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     result = run(given.rate, given.seconds, given.saturation)
     folder = ROOT / "benchmarks" / "results"
     folder.mkdir(exist_ok=True)
