@@ -133,6 +133,8 @@ def _pod(run: RunSpec, role: RoleSpec, pod: PodSpec) -> Document:
     metadata["labels"] |= {names.ROLE: pod.role, names.INDEX: str(pod.index)}
     if pod.rank is not None:
         metadata["labels"][names.RANK] = str(pod.rank)
+    if run.expected_runtime_s is not None:
+        metadata["annotations"][names.EXPECTED_RUNTIME] = str(run.expected_runtime_s)
     if pod.cards:
         metadata["annotations"][names.CARDS] = ",".join(str(card) for card in pod.cards)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _pod_spec(run, role, pod)}

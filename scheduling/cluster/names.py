@@ -17,6 +17,8 @@ FIELD_MANAGER = "berth"
 
 CARDS = "berth.dev/cards"
 RUN_PROOF = "berth.dev/run-proof"
+EXPECTED_RUNTIME = "berth.dev/expected-runtime"
+"""Seconds that the job's owner expects a run to take."""
 EVICT_REASON = "berth.dev/evict-reason"
 EVICT_UNTIL = "berth.dev/evict-until"
 EVICTED_CONDITION = "DisruptionTarget"

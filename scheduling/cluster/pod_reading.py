@@ -29,6 +29,7 @@ def read_pod(manifest: object, *, run_name: str, created_at: datetime) -> Virtua
     document = cast(Mapping[str, Any], manifest)
     metadata, spec = document["metadata"], document["spec"]
     name, labels = metadata["name"], metadata.get("labels", {})
+    annotations = metadata.get("annotations", {})
     requests = spec["containers"][0].get("resources", {}).get("requests", {})
     outcome = labels.get(names.SIM_OUTCOME, "succeeded")
     if outcome not in OUTCOMES:
@@ -40,7 +41,7 @@ def read_pod(manifest: object, *, run_name: str, created_at: datetime) -> Virtua
         uid="",
         run_name=run_name,
         labels=dict(labels),
-        annotations=dict(metadata.get("annotations", {})),
+        annotations=dict(annotations),
         node=spec["nodeName"],
         card_count=sum(int(amount) for key, amount in requests.items() if key not in _NOT_CARDS),
         cpu_millicores=_millicores(requests.get("cpu", "0")),
@@ -48,7 +49,7 @@ def read_pod(manifest: object, *, run_name: str, created_at: datetime) -> Virtua
         grace_s=spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_S),
         created_at=created_at,
         start_due=None,
-        duration=_seconds(name, labels, names.SIM_DURATION),
+        duration=_duration(name, labels, annotations),
         outcome=outcome,
         utilisation_ppm=_utilisation(name, labels),
         stop_delay=_stop_delay(name, labels),
@@ -70,6 +71,12 @@ def _number(name: str, labels: Mapping[str, str], key: str) -> Decimal | None:
 def _seconds(name: str, labels: Mapping[str, str], key: str) -> timedelta | None:
     number = _number(name, labels, key)
     return None if number is None else timedelta(milliseconds=int(number * 1000))
+
+
+def _duration(name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> timedelta | None:
+    """As the label says; without it as long as the owner expects; None where nobody says: it runs until it is stopped."""
+    labelled = _seconds(name, labels, names.SIM_DURATION)
+    return labelled if labelled is not None else _seconds(name, annotations, names.EXPECTED_RUNTIME)
 
 
 def _stop_delay(name: str, labels: Mapping[str, str]) -> timedelta | None:

@@ -85,4 +85,5 @@ class RunSpec:
     token: str | None = None
     checkpoint: CheckpointSpec | None = None
     priority_class: str | None = None
+    expected_runtime_s: int | None = None
     master_port: int = MASTER_PORT

@@ -94,6 +94,7 @@ def _spec(
         token=run_token(run.pk),
         checkpoint=_checkpoint(job, resume_from),
         priority_class=f"berth-{job.tier}",
+        expected_runtime_s=job.expected_runtime_s,
     )
 
 

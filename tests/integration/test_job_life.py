@@ -162,3 +162,19 @@ def test_a_lender_gets_its_nominal_back_within_the_grace(scene: Scene) -> None:
     assert (again.order_at, again.preemptions) == (MORNING, 1)
     kinds = {segment[0] for segment in scene.segments(record.run)}
     assert kinds == {"billable", "grace"}
+
+
+def test_a_job_without_a_sim_label_ends_well_after_its_expected_run_time(scene: Scene) -> None:
+    """Not after its longest run, as a failure."""
+    scene.add_nodes()
+    job = scene.submit(scene.a_queue(8), seconds=None, expected_runtime_s=300, max_runtime_s=3600)
+    scene.turn()
+    scene.go_on(5)
+
+    scene.go_on(400)
+
+    run = scene.run_of(job)
+    assert (scene.states(job), run.end_reason) == (["succeeded"], "succeeded")
+    assert run.started_at is not None
+    assert run.ended_at is not None
+    assert (run.ended_at - run.started_at).total_seconds() == 300

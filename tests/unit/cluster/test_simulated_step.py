@@ -64,6 +64,15 @@ def test_without_a_duration_it_runs_until_it_is_stopped() -> None:
 
 
 @pytest.mark.parametrize(
+    ("labels", "want_end"), [({}, 301), ({"berth.dev/sim-duration": "120"}, 121)], ids=["expected", "label-wins"]
+)
+def test_without_a_label_a_pod_runs_as_long_as_its_owner_expects(labels: dict[str, str], want_end: int) -> None:
+    state = play(a_cluster(), (0.25, CreateRun(a_run(labels=labels, expected_runtime_s=300))), (5000, None))
+
+    assert (pod(state).phase, pod(state).finished_at) == (PodPhase.SUCCEEDED, after(want_end))
+
+
+@pytest.mark.parametrize(
     ("outcome", "want_code", "want_reason", "want_text"),
     [
         ("failed", 1, "Error", ""),
