@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
+from berth.common import clock
 from tenants.models import ApiToken, Membership, PlatformRole, Tenant, User
 from tenants.permissions import full_scopes
 
@@ -52,7 +53,9 @@ def _platform(username: str, role: PlatformRole.Role) -> SignIn:
 
 def _member(tenant: Tenant, role: Membership.Role, since: datetime) -> SignIn:
     user, password = _user(f"{tenant.slug}-{role.value}")
-    Membership.objects.create(tenant=tenant, user=user, role=role, valid_from=since)
+    # Memberships follow wall time, which business time may have run away from.
+    begun = min(since, clock.wall_now())
+    Membership.objects.create(tenant=tenant, user=user, role=role, valid_from=begun)
     name = f"tenant-{role.value}"
     return SignIn(user.username, password, name, tenant.slug, _token(user))
 
