@@ -8,6 +8,7 @@ from scheduling.control.forecasting import Forecaster
 from scheduling.control.loop import Loop
 from scheduling.control.observe import Observer
 from scheduling.control.pace import is_rested
+from scheduling.control.sampling import sample_cards
 from scheduling.control.sweep import sweep as run_sweep
 from scheduling.services.partitions import maintain_partitions as run_maintain_partitions
 
@@ -45,6 +46,12 @@ def observe() -> None:
 def sweep() -> None:
     """What a lost ring forgot."""
     run_sweep()
+
+
+@shared_task(name="scheduling.sample", ignore_result=True)
+def sample() -> None:
+    """What cards report now, and the hours it belongs to."""
+    sample_cards()
 
 
 @shared_task(name="scheduling.forecast", ignore_result=True)

@@ -52,6 +52,7 @@ def _schedule() -> dict[str, dict[str, Any]]:
         "scheduling.observe": timedelta(seconds=2),
         "scheduling.sweep": timedelta(seconds=10),
         "scheduling.forecast": timedelta(seconds=5),
+        "scheduling.sample": timedelta(seconds=15),
         "billing.record_costs": timedelta(seconds=2),
         "billing.meter": timedelta(seconds=60),
         "billing.refresh_drafts": timedelta(seconds=10),

@@ -1,0 +1,49 @@
+"""Asks clusters what their cards report, and hands it on with who held each card. Must not guess: no report is no sample."""
+
+import logging
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
+
+from berth.common import clock
+from scheduling.cluster.port import CardUse, ClusterUnreachableError
+from scheduling.control.clusters import port_of
+from scheduling.models import Lease
+from scheduling.services.utilisation import CardSample, record_samples
+from tenants.models import Cluster
+
+logger = logging.getLogger(__name__)
+LIST_TIMEOUT_S: Final = 5.0
+PERIOD_WALL: Final = timedelta(seconds=15)
+GAP_PERIODS: Final = 3
+"""A sample that came so late speaks for no longer."""
+
+
+def sample_cards() -> int:
+    """One look at all clusters that report; returns how many samples were stored."""
+    samples: list[CardSample] = []
+    for cluster in Cluster.objects.order_by("pk"):
+        port = port_of(cluster)
+        if not port.capabilities().reports_card_use:
+            continue
+        try:
+            samples += _held_by(cluster, port.list_card_use(timeout_s=LIST_TIMEOUT_S).items)
+        except ClusterUnreachableError as error:
+            logger.warning("cards not read cluster=%s error=%s", cluster.name, error.message)
+    record_samples(samples, now=clock.now(), longest_gap=PERIOD_WALL * GAP_PERIODS * clock.scale())
+    return len(samples)
+
+
+def _held_by(cluster: Cluster, readings: Iterable[CardUse]) -> list[CardSample]:
+    """A pod's reading is that of each of its cards. Pods of runs that are over, and strangers, have none of ours."""
+    found = {(one.key.namespace, one.key.name, one.uid): one for one in readings}
+    if not found:
+        return []
+    leases = Lease.objects.filter(closed_at__isnull=True, card__isnull=False, run__cluster=cluster).order_by("pk")
+    return [
+        CardSample(card, run, rank, one.at, one.utilisation_ppm, one.vram_mib)
+        for card, run, rank, namespace, name, uid in leases.values_list(
+            "card_id", "run_id", "pod__rank", "run__namespace", "pod__name", "pod__uid"
+        )
+        if (one := found.get((namespace, name, uid))) is not None
+    ]

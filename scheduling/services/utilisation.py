@@ -1,0 +1,92 @@
+"""Keeps what cards report: raw samples, and their roll-up by run, flavor and hour. What nobody reported is unknown, never idle.
+
+Utilisation never changes a bill (BIL-01); it is for people and for rules that need a wide enough coverage (SCH-06, BIL-11).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import connection, transaction
+
+from scheduling.models import UtilisationSample
+
+BATCH: Final = 5_000
+HOUR: Final = timedelta(hours=1)
+_ROLL_UP: Final = """
+    WITH sampled AS (
+        SELECT run_id, card_id, busy_ppm, vram_mib, at,
+               greatest(coalesce(lag(at) OVER (PARTITION BY run_id, card_id ORDER BY at), at - %(gap)s), at - %(gap)s) AS since
+          FROM scheduling_utilisationsample
+         WHERE at >= %(from)s - %(gap)s * 2 AND at < %(until)s + %(gap)s AND run_id IS NOT NULL
+    ), held AS (
+        SELECT l.id, l.run_id, l.card_id, l.flavor_id, l.quantity, greatest(p.started_at, %(from)s) AS since,
+               least(coalesce(p.finished_at, l.closed_at, %(now)s), %(until)s) AS upto
+          FROM scheduling_lease l JOIN scheduling_pod p ON p.id = l.pod_id
+         WHERE l.card_id IS NOT NULL AND p.started_at < %(until)s
+           AND l.run_id IN (
+               SELECT id FROM scheduling_run WHERE state IN ('admitted', 'starting', 'running', 'stopping')
+               UNION SELECT run_id FROM sampled)
+    ), covered AS (
+        SELECT h.id, sum(part.s) AS s, sum(part.s * sampled.busy_ppm) / 1000000 AS busy, max(sampled.vram_mib) AS peak
+          FROM held h JOIN sampled ON sampled.run_id = h.run_id AND sampled.card_id = h.card_id
+         CROSS JOIN LATERAL (
+               SELECT extract(epoch FROM least(sampled.at, h.upto) - greatest(sampled.since, h.since)) AS s) AS part
+         WHERE part.s > 0 GROUP BY h.id
+    )
+    INSERT INTO scheduling_utilisationhour
+           (hour, tenant_id, queue_id, run_id, flavor_id, held_units_s, sampled_units_s, busy_units_s, peak_vram_mib)
+    SELECT %(from)s, j.tenant_id, j.queue_id, h.run_id, h.flavor_id,
+           round(sum(h.quantity * extract(epoch FROM h.upto - h.since))), round(sum(h.quantity * coalesce(c.s, 0))),
+           round(sum(h.quantity * coalesce(c.busy, 0))), max(c.peak)
+      FROM held h JOIN scheduling_run r ON r.id = h.run_id JOIN scheduling_job j ON j.id = r.job_id
+      LEFT JOIN covered c ON c.id = h.id
+     WHERE h.upto > h.since AND h.flavor_id IS NOT NULL
+     GROUP BY j.tenant_id, j.queue_id, h.run_id, h.flavor_id
+    ON CONFLICT (hour, run_id, flavor_id) DO UPDATE
+       SET held_units_s = excluded.held_units_s, sampled_units_s = excluded.sampled_units_s,
+           busy_units_s = excluded.busy_units_s, peak_vram_mib = excluded.peak_vram_mib
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CardSample:
+    """One card at an instant: utilisation in ppm, VRAM in MiB, and the run that held it."""
+
+    card_id: int
+    run_id: int
+    rank: int
+    at: datetime
+    busy_ppm: int
+    vram_mib: int | None
+
+
+def record_samples(samples: Sequence[CardSample], *, now: datetime, longest_gap: timedelta) -> None:
+    """Store samples and bring the hours up to `now` that they belong to.
+
+    A sample speaks for the time since the card's last one, at most for `longest_gap`; time before that stays without samples.
+    Safe to repeat: an hour's roll-up is worked out anew from what is stored.
+    """
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    with transaction.atomic():
+        UtilisationSample.objects.bulk_create(
+            [
+                UtilisationSample(
+                    at=one.at,
+                    card_id=one.card_id,
+                    run_id=one.run_id,
+                    rank=one.rank,
+                    busy_ppm=one.busy_ppm,
+                    vram_mib=one.vram_mib,
+                )
+                for one in samples
+            ],
+            BATCH,
+        )
+        with connection.cursor() as cursor:
+            # One pass at a time, so that two never put the same hour's rows in another order.
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('scheduling.utilisation'))")
+            for begin in (hour - HOUR, hour):
+                values: dict[str, Any] = {"from": begin, "until": begin + HOUR, "now": now, "gap": longest_gap}
+                cursor.execute(_ROLL_UP, values)
