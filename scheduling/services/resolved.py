@@ -110,7 +110,9 @@ def shape_key(shape: Shape, config: Configured) -> str:
 
 def _resolve_role(role: RoleAsk, queue: Queue, config: Configured, problems: Problems, where: str) -> ResolvedRole:
     pool = config.pool_index[queue.pool_id]
-    flavors = _flavors(role, pool, config, problems, f"{where}.resources.flavors") if role.cards_m or role.flavors else ()
+    flavors = (
+        _flavors(role, pool, config, problems, f"{where}.resources.flavors") if role.cards_m or role.flavors else ()
+    )
     cpu_m, memory_mib = _parts(role, flavors, pool, config)
     cpu_m = _request(role.cpu_m, cpu_m, role.cpu_limit_m)
     memory_mib = _request(role.memory_mib, memory_mib, role.memory_limit_mib)
