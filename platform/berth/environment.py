@@ -96,7 +96,7 @@ def read_or_exit() -> Environment:
 
 
 def running_services() -> dict[str, str]:
-    """Addresses of the services a launcher runs for this checkout (`database_url`, `redis_url`); empty without one."""
+    """Addresses of what a launcher runs for this checkout (`database_url`, `redis_url`, `url` of the pages); empty without one."""
     try:
         noted = json.loads(SERVICES_FILE.read_text())
     except (OSError, ValueError):

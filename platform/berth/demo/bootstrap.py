@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from berth.common import clock
 from berth.common.errors import BerthError
@@ -19,10 +19,14 @@ from berth.demo.people import SignIn, create_people, renew_sign_ins, write_sign_
 from berth.demo.scenes import running_in
 from berth.demo.virtual import start_machines, start_pods
 from berth.demo.workload import ZONE, asks_between, asks_of_today
+from berth.environment import running_services
 from tenants.models import AuditEvent, Tenant
 
 FILE: Final = "demo.json"
 QUIET_DAYS: Final = 1
+TRIES: Final = 20
+IN_THE_WAY: Final = frozenset({"40P01", "55P03"})
+"""SQLSTATE of a deadlock and of a lock that did not come in time."""
 BEGUN, LOADED = "demo.begun", "demo.loaded"
 Say = Callable[[str], None]
 
@@ -128,13 +132,28 @@ def _build_scene(scenario: str, organisation: Organisation, now: datetime) -> li
 
 
 def _empty() -> None:
-    """Delete all rows of the platform and of the simulated cluster; the clock, sessions and migrations stay."""
+    """Delete all rows of the platform and of the simulated cluster; the clock, sessions and migrations stay.
+
+    A running platform reads and writes all the while: who meets it on the way lets go and tries again.
+    """
+    for attempt in range(1, TRIES + 1):
+        try:
+            with transaction.atomic():
+                _truncate()
+            return
+        except OperationalError as error:
+            if attempt == TRIES or getattr(error.__cause__, "sqlstate", "") not in IN_THE_WAY:
+                raise
+
+
+def _truncate() -> None:
     apps = ("tenants_", "scheduling_", "billing_", "knox_", "account_", "mfa_", "pghistory_")
     kept = [table for table in connection.introspection.table_names() if table.startswith(apps)]
     with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '500ms'")
         cursor.execute("TRUNCATE " + ", ".join(f'"{table}"' for table in sorted(kept)) + " RESTART IDENTITY CASCADE")
 
 
 def demo_url() -> str:
-    """Where the demo's pages will answer."""
-    return f"http://127.0.0.1:{settings.BERTH_PORT}"
+    """Where the demo's pages answer: of the platform that runs here, whatever its port, else where it will."""
+    return running_services().get("url") or f"http://127.0.0.1:{settings.BERTH_PORT}"

@@ -34,7 +34,7 @@ def run(environment: Environment) -> None:
             raise LauncherError(f"port {environment.port} is in use: try `make run BERTH_PORT={other}`")
         with running(environment, notes, "run", disposable=False) as services:
             try:
-                publish(deployment.SERVICES_FILE, services)
+                publish(deployment.SERVICES_FILE, services, url=f"http://{LOOPBACK}:{environment.port}")
                 _serve(environment, services.children, services.variables())
             finally:
                 deployment.SERVICES_FILE.unlink(missing_ok=True)

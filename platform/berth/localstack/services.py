@@ -48,12 +48,13 @@ def running(environment: Environment, notes: Path, purpose: str, *, disposable: 
         children.stop()
 
 
-def publish(path: Path, services: Services) -> None:
+def publish(path: Path, services: Services, *, url: str) -> None:
     """Note the addresses for `manage.py` in another terminal; they hold passwords, so only we may read them."""
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump({"database_url": services.database_url, "redis_url": services.redis_url}, file)
+        noted = {"database_url": services.database_url, "redis_url": services.redis_url, "url": url}
+        json.dump(noted, file)
     new.replace(path)
 
 
