@@ -1,6 +1,6 @@
 """How often rings turn the loop, and what a turn writes although nothing changed. Q05, F12."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db.models.functions import Now
@@ -76,7 +76,12 @@ def test_a_forecast_that_took_long_is_not_made_again_at_once(scene: Scene, monke
     scene.submit(queue)
     scene.loop.turn()
     store = forecaster._store_all
-    monkeypatch.setattr(forecaster, "_store_all", lambda now: scene.pass_wall(10) or store(now))
+
+    def slowly(now: datetime) -> int:
+        scene.pass_wall(10)
+        return store(now)
+
+    monkeypatch.setattr(forecaster, "_store_all", slowly)
     assert forecaster.forecast_if_changed() == 1
 
     scene.submit(queue)
