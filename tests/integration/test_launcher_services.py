@@ -58,9 +58,12 @@ def test_data_stays_from_one_start_to_the_next(place: Checkout) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("below", [{}, {"MAKELEVEL": "1"}], ids=["by itself", "below make"])
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_stops_the_command_and_both_services(place: Checkout, sent: signal.Signals) -> None:
-    with place.started(*borrowed(SLEEPER)) as launcher:
+def test_a_signal_stops_the_command_and_both_services(
+    place: Checkout, sent: signal.Signals, below: dict[str, str]
+) -> None:
+    with place.started(*borrowed(SLEEPER), **below) as launcher:
         read_line(launcher)
 
         launcher.send_signal(sent)

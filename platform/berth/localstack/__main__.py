@@ -14,11 +14,12 @@ from berth.localstack.problems import LauncherError, saying
 
 def main(arguments: list[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
-    for sent in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(sent, _stop)
     if "MAKELEVEL" in os.environ:
         # Below make a launcher whose make was killed would have no terminal to stop it from.
         die_with_parent(signal.SIGTERM)
+    # After that, which sets signals back to what kills at once; and a shell's background starts us with them ignored.
+    for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sent, _stop)
     os.umask(0o022)
     try:
         environment = deployment.read()
