@@ -1,6 +1,7 @@
 """SCH-08 as a wait reason (SCH-21): what is left beside the places that cards are kept or reserved for, and whose they are."""
 
 from dataclasses import dataclass, field
+from heapq import nsmallest
 
 from scheduling.engine.asks import Option
 from scheduling.engine.classes import JobClass
@@ -23,6 +24,7 @@ class PromisedBook:
     rules: TierRules
     idle: IdleBook
     _on_nodes: dict[tuple[int, int], int] = field(default_factory=dict)
+    _holders: dict[int, tuple[Holder, ...]] = field(default_factory=dict)
 
     def left_m(self, job_class: JobClass, option: Option) -> int:
         """Milli-cards that a job of unknown length could take without touching a kept or reserved place, in nodes and in quota."""
@@ -43,12 +45,15 @@ class PromisedBook:
 
     def holders(self, pool: int) -> tuple[Holder, ...]:
         """The jobs that places of the pool are kept or reserved for, the soonest first, with their cards."""
-        state = self.state
-        places: list[tuple[int, Kept | Head]] = [(each.from_ms, each) for each in state.kept.values()]
-        places += [(each.at_ms, each) for each in state.heads]
-        here = [entry for entry in places if entry[1].job_class.pool == pool]
-        here.sort(key=lambda entry: (entry[0], str(state.snapshot.pending.ids[entry[1].job])))
-        return tuple(self._holder(place) for _, place in here[:MOST_HOLDERS])
+        found = self._holders.get(pool)
+        if found is None:
+            ids = self.state.snapshot.pending.ids
+            places: list[tuple[int, Kept | Head]] = [(each.from_ms, each) for each in self.state.kept.values()]
+            places += [(each.at_ms, each) for each in self.state.heads]
+            here = (entry for entry in places if entry[1].job_class.pool == pool)
+            soonest = nsmallest(MOST_HOLDERS, here, key=lambda entry: (entry[0], str(ids[entry[1].job])))
+            found = self._holders[pool] = tuple(self._holder(place) for _, place in soonest)
+        return found
 
     def _holder(self, place: Kept | Head) -> Holder:
         snapshot = self.state.snapshot
