@@ -154,9 +154,10 @@ FULL: Final = Organisation(
 """The demo: three teams that share 256 A100 in one cohort, and an outside customer on its own partition."""
 
 
-def _small(slug: str, nominal: int, *, tier: str = "development", borrowing: int | None = None) -> TenantSpec:
-    quota = (QuotaSpec("a100-80g", nominal, borrowing=borrowing),)
-    return TenantSpec(slug, slug, "", (QueueSpec("main", "dev", tier, "shared", quota),), cohort="research")
+def _small(slug: str, nominal: int | None) -> TenantSpec:
+    """One queue for everybody. `nominal` None: no quota at all, so that only cards can be short."""
+    quota = () if nominal is None else (QuotaSpec("a100-80g", nominal),)
+    return TenantSpec(slug, slug, "", (QueueSpec("main", "dev", "development", "shared", quota),), cohort="research")
 
 
 LENDING: Final = Organisation(
@@ -164,8 +165,8 @@ LENDING: Final = Organisation(
 )
 """Two tenants of 8 + 8 cards on two nodes, one cohort."""
 
-GANG: Final = Organisation((A100,), (NodeSpec("node{n}", 4, "a100-80g"),), (_small("team", 32),), ("research",))
-"""One tenant on four nodes; one node is half used when the scenario opens."""
+GANG: Final = Organisation((A100,), (NodeSpec("node{n}", 4, "a100-80g"),), (_small("team", None),), ("research",))
+"""One tenant without a quota on four nodes; one node is half used when the scenario opens."""
 
 PLACEMENT: Final = Organisation(
     (A100,),
