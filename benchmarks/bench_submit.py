@@ -109,13 +109,22 @@ class Client:
         """The answer's status; 0 where there was none."""
         async with self._slots:
             try:
-                reader, writer = self._idle.pop() if self._idle else await asyncio.open_connection(LOOPBACK, self._port)
+                reader, writer = await self._connection()
                 writer.write(self._request)
                 status = await asyncio.wait_for(_answer(reader), 30)
             except (OSError, ValueError, asyncio.IncompleteReadError, TimeoutError):
                 return 0
             self._idle.append((reader, writer))
             return status
+
+    async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """An idle one that the server has not closed meanwhile, or a new one."""
+        while self._idle:
+            reader, writer = self._idle.pop()
+            if not reader.at_eof():
+                return reader, writer
+            writer.close()
+        return await asyncio.open_connection(LOOPBACK, self._port)
 
     def close(self) -> None:
         for _reader, writer in self._idle:
