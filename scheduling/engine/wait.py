@@ -168,8 +168,16 @@ class ReasonBook:
             idle = self._idle.total(row.pool, flavor, CARDS) if row.pool == job_class.pool else 0
             if flavor not in asked and idle >= option.cards_m:
                 return "other-flavor", {f"gpu:{row.name}": idle}
-        idle = self._idle_cards(option)
-        return ("fewer-cards", {"gpu": idle}) if idle else ("wait", {"gpu": option.cards_m})
+        fits = self._would_fit(job_class, option)
+        return ("fewer-cards", {"gpu": fits}) if fits else ("wait", {"gpu": option.cards_m})
+
+    def _would_fit(self, job_class: JobClass, option: Option) -> int:
+        """Milli-cards of the most pods of the largest role that would find room now, or of one smaller pod."""
+        ask = max(option.gang, key=lambda each: each.cards_m)
+        now, _ = self._idle.slots(job_class.pool, ask)
+        if now:
+            return min(now, ask.count) * ask.cards_m
+        return self._idle.largest(job_class.pool, ask.flavor) // CARD * CARD
 
     def _scattered(self, job_class: JobClass, option: Option) -> Reason | None:
         """Enough in total, but not on single nodes, or not in one domain."""

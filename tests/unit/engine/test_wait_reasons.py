@@ -207,3 +207,14 @@ def test_reserved_quota_is_not_left_over_either() -> None:
     wait = wait_of(world.pending("late", "b", gpu=6, tier="batch").plan(), "late")
 
     assert (wait.code, dict(wait.have), dict(wait.short)) == ("reserved", {"gpu": 4000}, {"gpu": 2000})
+
+
+def test_fewer_cards_are_as_many_as_whole_pods_of_the_job_find_room_for() -> None:
+    """Must show 4: three whole nodes and half of the fourth are free; 28 cards would not start either, 24 would."""
+    world = World(nodes=4).tenant("team").running("half", "team", gpu=4, nodes=["n003"])
+
+    wait = wait_of(world.pending("gang", "team", replicas=4, gpu=8).plan(), "gang")
+
+    assert (wait.code, wait.short["nodes"]) == ("cards-busy", 1)
+    assert [holder.job for holder in wait.holders] == ["half"]
+    assert (wait.suggestion, dict(wait.hint)) == ("fewer-cards", {"gpu": 24_000})
