@@ -18,7 +18,7 @@ def record_costs(job_ids: Sequence[int] | None = None) -> None:
 
 @shared_task(name="billing.meter")
 def meter() -> None:
-    """Once a minute: what ended, what running jobs cost so far, prices in force, drafts."""
+    """Twice a minute: what ended, what running jobs cost so far, prices in force, drafts."""
     costs.meter_running()
     prices.publish_all()
     drafts.refresh_all()

@@ -54,7 +54,7 @@ def _schedule() -> dict[str, dict[str, Any]]:
         "scheduling.forecast": timedelta(seconds=5),
         "scheduling.sample": timedelta(seconds=15),
         "billing.record_costs": timedelta(seconds=2),
-        "billing.meter": timedelta(seconds=60),
+        "billing.meter": timedelta(seconds=30),
         "billing.refresh_drafts": timedelta(seconds=10),
         "scheduling.maintain_partitions": timedelta(hours=6),
         "tenants.forget_idempotency_keys": timedelta(hours=1),

@@ -41,6 +41,13 @@ class OtherDataError(BerthError):
     )
 
 
+class NoTablesError(BerthError):
+    """The database was never migrated."""
+
+    code = "no-tables"
+    message = "The database has no tables yet: run `manage.py migrate` first."
+
+
 def bootstrap(scenario: str | None, *, replace: bool, local: Path, url: str, say: Say) -> bool:
     """Build what was asked for; False if it stands already. Raises OtherDataError. All or nothing."""
     organisation = SCENARIOS[scenario] if scenario else FULL
@@ -149,6 +156,8 @@ def _empty() -> None:
 def _truncate() -> None:
     apps = ("tenants_", "scheduling_", "billing_", "knox_", "account_", "mfa_", "pghistory_")
     kept = [table for table in connection.introspection.table_names() if table.startswith(apps)]
+    if not kept:
+        raise NoTablesError
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL lock_timeout = '500ms'")
         cursor.execute("TRUNCATE " + ", ".join(f'"{table}"' for table in sorted(kept)) + " RESTART IDENTITY CASCADE")
