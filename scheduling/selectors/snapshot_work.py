@@ -12,6 +12,7 @@ from scheduling.engine.snapshot import Pending, Pods, RoleAsk, Running, Shape
 from scheduling.engine.units import CARD, NEVER
 from scheduling.engine.vocabulary import Tier, TopologyMode, WaitCode
 from scheduling.selectors.snapshot_cluster import ClusterTables
+from scheduling.selectors.snapshot_dependencies import held_by_others
 from scheduling.selectors.snapshot_rows import columns_of, fetch, frozen, ms_of, positions, to_ms
 from scheduling.selectors.snapshot_tree import TreeTables
 
@@ -30,12 +31,13 @@ LEFT_BEHIND_MS = 30_000
 """Cards of a fenced run are foreign occupation until its pods are gone, expected to be free this long after its end."""
 TIERS = {tier.label: int(tier) for tier in Tier}
 _NEVER = str(NEVER)
-_PENDING = f"""SELECT j.id, j.queue_id, j.shape_key, j.tier, j.priority, {ms_of("j.order_at")}, {ms_of("j.eligible_at")},
+_PENDING = f"""WITH members AS MATERIALIZED (
+        SELECT array_parent_id, count(*) FILTER (WHERE state IN ('starting', 'running', 'stopping')) AS active
+        FROM scheduling_job WHERE array_parent_id IS NOT NULL AND ended_at IS NULL GROUP BY 1)
+    SELECT j.id, j.queue_id, j.shape_key, j.tier, j.priority, {ms_of("j.order_at")}, {ms_of("j.eligible_at")},
     coalesce(j.max_runtime_s * 1000::bigint, {_NEVER}), coalesce(j.expected_runtime_s * 1000::bigint, {_NEVER}),
     coalesce({ms_of("j.deadline")}, {_NEVER}),
-    CASE WHEN EXISTS (SELECT 1 FROM scheduling_jobdependency d JOIN scheduling_job o ON o.id = d.on_job_id
-            WHERE d.job_id = j.id AND (o.ended_at IS NULL OR (d.condition = 'success' AND o.state <> 'succeeded'))) THEN 1
-        WHEN array_of.array_limit <= members.active + row_number() OVER (PARTITION BY j.array_parent_id ORDER BY j.id) - 1 THEN 2
+    CASE WHEN array_of.array_limit <= members.active + row_number() OVER (PARTITION BY j.array_parent_id ORDER BY j.id) - 1 THEN 2
         WHEN j.queue_id = ANY(%s) OR (j.refused_estimate IS NOT NULL AND EXISTS (SELECT 1 FROM tenants_budgetgate g
             WHERE g.hard_stop AND g.limit_amount < g.spent + g.reserved + j.refused_estimate AND g.tenant_id = j.tenant_id
             AND (g.queue_id IS NULL OR g.queue_id = j.queue_id) AND (g.project_id IS NULL OR g.project_id = j.project_id))) THEN 3
@@ -44,10 +46,9 @@ _PENDING = f"""SELECT j.id, j.queue_id, j.shape_key, j.tier, j.priority, {ms_of(
         ELSE 0 END,
     coalesce({ms_of("j.backoff_until")}, 0)
     FROM scheduling_job j LEFT JOIN scheduling_job array_of ON array_of.id = j.array_parent_id
-    LEFT JOIN (SELECT array_parent_id, count(*) FILTER (WHERE state IN ('starting', 'running', 'stopping')) AS active
-        FROM scheduling_job WHERE array_parent_id IS NOT NULL AND ended_at IS NULL GROUP BY 1) members
-        ON members.array_parent_id = j.array_parent_id
+    LEFT JOIN members ON members.array_parent_id = j.array_parent_id
     WHERE j.state = 'queued' ORDER BY j.id"""  # noqa: S608 - constants of this module only
+"""Arrays are counted once whatever the planner believes: after a burst of submits its statistics still say that nothing waits."""
 _RUN_COLUMNS = f"""j.shape_key, j.tier, j.priority, {ms_of("j.order_at")}, {ms_of("coalesce(r.started_at, r.admitted_at)")},
     coalesce(j.max_runtime_s * 1000::bigint, {_NEVER})"""
 _SAVE_COLUMNS = f"""coalesce({ms_of("r.checkpoint_at")}, -1), j.checkpoint_path <> '',
@@ -104,6 +105,8 @@ Book = dict[str, tuple[Shape, int]]
 
 def _pending(columns: Sequence[tuple[Any, ...]], book: Book, tree: TreeTables) -> Pending:
     ids, queues, keys, tiers, priority, submit, eligible, limit, expected, deadline, hold, backoff = columns
+    dependent = held_by_others(ids)
+    bars = [HOLDS.index(WaitCode.DEPENDENCY) if job in dependent else bar for job, bar in zip(ids, hold, strict=True)]
     return Pending(
         ids=ids,
         queue=positions(queues, sorted(tree.queue_index)),
@@ -115,7 +118,7 @@ def _pending(columns: Sequence[tuple[Any, ...]], book: Book, tree: TreeTables) -
         limit_ms=frozen(limit, np.int64),
         expected_ms=frozen(expected, np.int64),
         deadline_ms=frozen(deadline, np.int64),
-        hold=frozen([_bar(bar, book[key][0]) for bar, key in zip(hold, keys, strict=True)], np.int8),
+        hold=frozen([_bar(bar, book[key][0]) for bar, key in zip(bars, keys, strict=True)], np.int8),
         backoff_ms=frozen(backoff, np.int64),
     )
 
