@@ -2,7 +2,7 @@
 
 import csv
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -148,9 +148,7 @@ def _read_row(found: UsageFile, line: int, cells: dict[str, str]) -> None:
         problems.append(Problem(line, LAST_ALIVE, _("after the end")))
     if problems or run is None or card is None or start is None or end is None or reason is None or borrowed is None:
         found.problems += problems
-        tenant, queue, flavor = texts["tenant"], texts["queue"], texts["flavor"]
-        if tenant and queue and flavor:
-            found.wrong.append(NamesOfRow(line, tenant, queue, flavor))
+        _keep_names(found, line, texts)
         return
     named = {column: text for column, text in texts.items() if text is not None}
     found.rows.append(
@@ -167,6 +165,13 @@ def _read_row(found: UsageFile, line: int, cells: dict[str, str]) -> None:
             last_alive=last_alive,
         )
     )
+
+
+def _keep_names(found: UsageFile, line: int, texts: Mapping[str, str | None]) -> None:
+    """Of a row that is wrong: its names are looked up all the same, so that unknown ones are told together with the rest."""
+    tenant, queue, flavor = texts["tenant"], texts["queue"], texts["flavor"]
+    if tenant and queue and flavor:
+        found.wrong.append(NamesOfRow(line, tenant, queue, flavor))
 
 
 def _text(longest: int) -> Callable[[str], str]:
