@@ -8,18 +8,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 
+_PLAN = (
+    "benchmarks/bench_plan.py", "--nodes", "1250", "--tenants", "100", "--waiting", "5000", "--classes", "200", "--skew",
+)  # fmt: skip
 SHORT = {
-    "plan": (
-        "benchmarks/bench_plan.py",
-        "--nodes",
-        "1250",
-        "--tenants",
-        "100",
-        "--waiting",
-        "5000",
-        "--classes",
-        "200",
-    ),
+    "plan": (*_PLAN, "0"),
+    "plan_borrowed": (*_PLAN, "0.3"),
     "cycle": ("-m", "benchmarks.bench_cycle"),
     "submit": ("-m", "benchmarks.bench_submit", "--seconds", "60"),
     "teams_week": ("benchmarks/teams_week.py",),
