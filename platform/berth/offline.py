@@ -7,5 +7,6 @@ ROOT = Path(__file__).resolve().parents[2]
 INSTALLED_APPS = ["scheduling.offline.OfflineConfig"]
 USE_I18N = True
 USE_TZ = True
+TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LOCALE_PATHS = [ROOT / "locale"]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 Document = dict[str, Any]
@@ -29,7 +30,7 @@ def _start(entry: Document) -> str:
     per_node = Counter(pod["node"] for pod in entry["pods"])
     nodes = ", ".join(f"{node} ({count} pods)" if count > 1 else node for node, count in sorted(per_node.items()))
     split = f"{entry['own']['gpu']} own + {entry['borrowed']['gpu']} borrowed cards"
-    until = f", loan until {entry['loan_expires']}" if entry["loan_expires"] else ""
+    until = f", loan until {_instant(entry['loan_expires'])}" if entry["loan_expires"] else ""
     return f"{entry['job']}: on {nodes}; {split}{until}"
 
 
@@ -45,8 +46,13 @@ def _resize(entry: Document) -> str:
 def _wait(entry: Document) -> str:
     place = f", position {entry['position']}, {entry['cards_ahead']} cards ahead" if entry["position"] else ""
     kept = f" Kept: {', '.join(entry['kept'])}." if entry.get("kept") else ""
-    reserved = f" Reserved from {entry['reserved_start']}." if entry["reserved_start"] else ""
+    reserved = f" Reserved from {_instant(entry['reserved_start'])}." if entry["reserved_start"] else ""
     return f"{entry['job']}: {entry['code']}{place}. {entry['message']}{kept}{reserved}"
+
+
+def _instant(text: str) -> str:
+    """An instant of the document, in UTC, as the messages of reasons write them."""
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
 
 
 def _share(name: str, entry: Document) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,9 @@ EXAMPLES = ROOT / "docs" / "examples"
 NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
 
 
-def manage(*arguments: str, seed: str = "0") -> subprocess.CompletedProcess[str]:
+def manage(*arguments: str, seed: str = "0", zone: str = "UTC") -> subprocess.CompletedProcess[str]:
     inherited = {key: value for key, value in os.environ.items() if key != "DJANGO_SETTINGS_MODULE"}
-    environment = {**inherited, **NOWHERE, "PYTHONHASHSEED": seed}
+    environment = {**inherited, **NOWHERE, "PYTHONHASHSEED": seed, "TZ": zone}
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False)
 
@@ -56,6 +57,23 @@ def test_plan_explains_the_examples_in_words(name: str, want: str) -> None:
 
     assert result.returncode == 0
     assert want in result.stdout
+
+
+def test_plan_prints_every_instant_in_one_format_with_its_zone() -> None:
+    text = manage("plan", example("plan/backfill.yaml")).stdout
+
+    assert "ends before 2026-11-29 11:00 UTC" in text
+    assert "Reserved from 2026-11-29 11:00 UTC." in text
+    assert re.findall(r"\d{4}-\d\d-\d\d(?! \d\d:\d\d UTC)", text) == []
+
+
+def test_plan_prints_the_same_instants_whatever_zone_the_machine_keeps() -> None:
+    here, elsewhere = (
+        manage("plan", example("plan/backfill.yaml"), "--json", zone=zone).stdout for zone in ("UTC", "Asia/Shanghai")
+    )
+
+    assert here == elsewhere
+    assert "ends before 2026-11-29 11:00 UTC" in here
 
 
 def test_plan_gives_the_same_bytes_whatever_the_hash_seed() -> None:
