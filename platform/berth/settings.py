@@ -70,6 +70,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "berth.refused_characters.RefusedCharactersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "berth.content_security.ContentSecurityMiddleware",
     "tenants.access.door.ApiDoorMiddleware",
