@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django_prometheus.exports import ExportToDjangoView
 
 from berth import health
+from berth.admin_door import admin_door
 
 _APPS = ("tenants", "scheduling", "billing")
 
@@ -26,6 +27,8 @@ urlpatterns = [
     path("api/", include("berth.api_urls")),
     path("accounts/", include("allauth.urls")),
     path("i18n/", include("django.conf.urls.i18n")),
+    # Before the admin's own: there is one door, and it is the one that closes after a few wrong passwords.
+    path("admin/login/", admin_door),
     path("admin/", admin.site.urls),
     path("", include("berth.pages.urls")),
     *_rooms("views"),
