@@ -43,6 +43,35 @@ def lines_of(statement: Statement) -> QuerySet[StatementLine]:
     return StatementLine.objects.filter(statement=statement).select_related(*related).order_by("id")
 
 
+def lines_to_write(statement: Statement) -> QuerySet[StatementLine]:
+    """The same lines with no more beside them than a file names; the statement itself is at hand."""
+    related = StatementLine.objects.filter(statement=statement).select_related("user", "charged_period")
+    own = (
+        "id",
+        "kind",
+        "meter",
+        "flavor_name",
+        "borrowed",
+        "held_as",
+        "quantity",
+        "rate_id",
+        "unit_price",
+        "amount",
+        "worth",
+    )
+    named = (
+        "job_id",
+        "job_name",
+        "queue_name",
+        "project_name",
+        "adjustment_id",
+        "charged_from",
+        "charged_to",
+        "reason",
+    )
+    return related.only("statement_id", *own, *named, "user__username", "charged_period__label").order_by("id")
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One group of a view and its share of the document."""

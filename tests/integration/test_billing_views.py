@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -66,6 +67,29 @@ def test_the_csv_file_survives_a_round_trip_and_is_inert(statement: Statement) -
     assert sum(Decimal(line["amount"]) for line in rows) == statement.total
     assert "'=1+1" in {line["job_name"] for line in rows}
     assert not any(cell.startswith(("=", "+", "@", "-")) for line in rows for cell in line.values())
+
+
+def test_the_csv_file_says_what_was_held_in_whole_card_seconds(statement: Statement) -> None:
+    """B55: as the JSON file does; the columns before stay where they were."""
+    rows = list(csv.DictReader(io.StringIO(b"".join(download(statement, "csv")).decode())))
+    document = json.loads(b"".join(download(statement, "json")))
+
+    assert list(rows[0])[-1] == "card_seconds"
+    assert [float(each["card_seconds"] or 0) for each in rows] == [
+        each["card_seconds"] or 0 for each in document["lines"]
+    ]
+
+
+@pytest.mark.parametrize("wanted", ["csv", "json"])
+def test_a_file_of_many_lines_is_read_and_sent_in_few_pieces(
+    statement: Statement, wanted: str, django_assert_max_num_queries: Any
+) -> None:
+    """BIL-09: neither a query nor a piece of the answer a line."""
+    with django_assert_max_num_queries(2):
+        response: Any = download(statement, wanted)
+        pieces = list(response)
+
+    assert len(pieces) < statement.lines.count()
 
 
 def test_every_line_can_be_recomputed_from_the_segments(statement: Statement) -> None:
