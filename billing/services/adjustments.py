@@ -39,8 +39,9 @@ def post_adjustment(
     by: User | None = None,
 ) -> Adjustment:
     """Add an amount to the open period (the present one for None). Raises InvalidError, PeriodClosedError."""
-    _check(tenant, amount=amount, reason=reason, currency=currency, refers_to=refers_to, kind=kind)
     ledger.hold_tenant(tenant.pk)
+    tenant.refresh_from_db(fields=["currency"])
+    _check(tenant, amount=amount, reason=reason, currency=currency, refers_to=refers_to, kind=kind)
     period = _period(tenant, month)
     if period.state == BillingPeriod.State.CLOSED:
         raise PeriodClosedError(period=period.label, tenant=tenant.slug)

@@ -46,6 +46,15 @@ class PriceMissingError(ConflictError):
         )
 
 
+class OtherCurrencyError(ConflictError):
+    """A close stops at an amount that is not in the statement's currency and names it (B08)."""
+
+    code = "other-currency"
+    message = _(
+        "Adjustment %(id)s of %(tenant)s is in %(found)s and the statement in %(currency)s: they cannot be added."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Closing:
     """What became of one tenant's period: a statement, or the error that stopped it."""
@@ -79,9 +88,10 @@ def close_month(month: Month, *, tenant: Tenant | None = None, by: User | None =
 def close_period(tenant: Tenant, month: Month, *, by: User | None = None) -> Statement:
     """The issued statement of the tenant's month; a second close returns the first one's (B48).
 
-    Raises PeriodNotEndedError, PriceMissingError, or NotFoundError for a month before the tenant's first.
+    Raises PeriodNotEndedError, PriceMissingError, OtherCurrencyError, or NotFoundError for a month before the tenant's first.
     """
     ledger.hold_tenant(tenant.pk)
+    tenant.refresh_from_db(fields=["currency"])
     period = _period(tenant, month, clock.now())
     if period.state == BillingPeriod.State.CLOSED:
         return Statement.objects.get(period=period, state=Statement.State.ISSUED)
@@ -93,6 +103,8 @@ def close_period(tenant: Tenant, month: Month, *, by: User | None = None) -> Sta
     rated = rate_period(tenant, calendar, period, as_of=period.starts_at)
     if rated.missing:
         raise PriceMissingError.of(rated.missing[0])
+    for each in rated.foreign[:1]:
+        raise OtherCurrencyError(id=each.pk, tenant=tenant.slug, found=each.currency, currency=tenant.currency)
     draft = write_draft(tenant, period, rated, as_of=period.ends_at)
     issued = ledger.issue(draft, period, at=clock.now(), by=by)
     detail = {"period": period.label, "number": issued.number, "total": money_text(issued.total, issued.currency)}

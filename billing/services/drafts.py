@@ -77,7 +77,7 @@ def write_draft(tenant: Tenant, period: BillingPeriod, rated: Rated, *, as_of: d
         "refreshed_at": clock.now(),
         "entries_to": entries_to,
         "adjustments_to": adjustments_to,
-        "unpriced": "; ".join(str(error) for error in rated.missing)[:_SHOWN],
+        "unpriced": "; ".join([*map(str, rated.missing), *map(_foreign, rated.foreign)])[:_SHOWN],
     }
     if current is not None:
         stored = {key_of(line): line for line in current.lines.all()}
@@ -158,6 +158,10 @@ def _grow(
     removed = [old for key, old in stored.items() if key not in kept]
     ledger.grow_draft(current, header=header, added=added, changed=changed, removed=removed)
     return current
+
+
+def _foreign(adjustment: Adjustment) -> str:
+    return f"adjustment {adjustment.pk} is in {adjustment.currency}"
 
 
 def _figures(line: StatementLine) -> tuple[Any, ...]:

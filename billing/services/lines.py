@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from berth.common.money import round_document, round_money
+from berth.common.money import round_in_groups, round_money
 from billing.models import Adjustment, BillingPeriod, LedgerEntry, StatementLine
 from billing.rating import Meter, MissingPriceError, Price, PriceList, worth
 from billing.selectors.periods import Calendar
@@ -39,6 +40,15 @@ class LineKey(NamedTuple):
     adjustment_id: int
 
 
+class GroupKey(NamedTuple):
+    """What a statement shows as one row: meter, flavor, own or borrowed, how held, late or not; whose; at which price."""
+
+    held: tuple[int, int, bool, str, int]
+    without_job: bool
+    price: Decimal
+    adjustment_id: int
+
+
 @dataclass(slots=True)
 class _Sum:
     """What is being added up for one line."""
@@ -59,10 +69,11 @@ class _Sum:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Lines without a statement yet, and the prices that were missing."""
+    """Lines without a statement yet, the prices that were missing, and adjustments in another currency than the statement's."""
 
     lines: list[StatementLine]
     missing: list[MissingPriceError]
+    foreign: list[Adjustment] = field(default_factory=list)
 
 
 def key_of(line: StatementLine) -> LineKey:
@@ -89,7 +100,10 @@ def rate(
     flavors: dict[int, str],
     currency: str,
 ) -> Rated:
-    """All lines of a period's statement. What has no price is left out and reported, never put at zero (B38)."""
+    """All lines of a period's statement. What has no price is left out and reported, never put at zero (B38).
+
+    So is an adjustment in another currency: amounts of two are never added (B08).
+    """
     sums: dict[LineKey, _Sum] = {}
     missing: dict[tuple[Meter, str], MissingPriceError] = {}
     for quantity in quantities:
@@ -107,7 +121,9 @@ def rate(
             sums.setdefault(key, _Sum(price, quantity.first, quantity.last)).add(
                 quantity, amount, worth(meter, amount, price) if price else Fraction(0)
             )
-    return Rated(_lines(sums, adjustments, currency, flavors), [missing[key] for key in sorted(missing)])
+    own = [each for each in adjustments if each.currency == currency]
+    foreign = [each for each in adjustments if each.currency != currency]
+    return Rated(_lines(sums, own, currency, flavors), [missing[key] for key in sorted(missing)], foreign)
 
 
 def meters(quantity: Quantity) -> Iterator[tuple[Meter, int]]:
@@ -139,23 +155,29 @@ def _lines(
     sums: dict[LineKey, _Sum], adjustments: Sequence[Adjustment], currency: str, flavors: dict[int, str]
 ) -> list[StatementLine]:
     posted = {LineKey(0, -1, 0, False, "", 0, 0, each.pk): each for each in adjustments}
-    exact = {
-        key: found.exact if key.held_as == LedgerEntry.HeldAs.BILLABLE else Fraction(0) for key, found in sums.items()
-    }
-    exact |= {key: Fraction(each.amount) for key, each in posted.items()}
-    amounts = round_document(exact, currency)
+
+    def shown_together(key: LineKey) -> GroupKey:
+        """The lines that people read as one: they differ in the job and the price's version, not in its amount."""
+        price = sums[key].price if key in sums else None
+        amount = price.amount if price else Decimal(0)
+        return GroupKey(key[1:6], key.job_id == 0, amount, key.adjustment_id)
+
+    charged = {key: found.exact for key, found in sums.items() if key.held_as == LedgerEntry.HeldAs.BILLABLE}
+    charged |= {key: Fraction(each.amount) for key, each in posted.items()}
+    spared = {key: found.exact for key, found in sums.items() if key not in charged and found.price}
+    amounts = round_in_groups(charged, shown_together, currency)
+    worths = round_in_groups(spared, shown_together, currency)
+    nothing = round_money(0, currency)
     jobs = _jobs({key.job_id for key in sums if key.job_id})
     lines = []
-    for key in sorted(amounts):
-        line = _adjustment_line(posted[key]) if key in posted else _usage_line(key, sums[key], jobs, flavors, currency)
-        line.amount = amounts[key]
+    for key in sorted([*sums, *posted]):
+        line = _adjustment_line(posted[key]) if key in posted else _usage_line(key, sums[key], jobs, flavors)
+        line.amount, line.worth = amounts.get(key, nothing), worths.get(key)
         lines.append(line)
     return lines
 
 
-def _usage_line(
-    key: LineKey, found: _Sum, jobs: dict[int, Job], flavors: dict[int, str], currency: str
-) -> StatementLine:
+def _usage_line(key: LineKey, found: _Sum, jobs: dict[int, Job], flavors: dict[int, str]) -> StatementLine:
     charged = key.held_as == LedgerEntry.HeldAs.BILLABLE
     job = jobs.get(key.job_id)
     kind, reason = StatementLine.Kind.USAGE, "" if job else OWN_NODES
@@ -174,7 +196,6 @@ def _usage_line(
         posted=found.posted,
         rate_id=key.rate_id or None,
         unit_price=found.price.amount if found.price else None,
-        worth=round_money(found.exact, currency) if found.price and not charged else None,
         job=job,
         job_name=job.name if job else "",
         user_id=job.user_id if job else None,

@@ -16,15 +16,25 @@ from tenants.models import Cohort, Tenant, User
 from tenants.models.tenant import SLUG, SLUG_PATTERN
 from tenants.permissions import Action, require
 from tenants.services.audit import changes, record_event
+from tenants.services.commitments import Commitment, commitments_of, sentence
 
 STATE_MOVES: Final[Mapping[str, frozenset[str]]] = {
     "active": frozenset({"budget-stopped", "closing"}),
     "budget-stopped": frozenset({"active", "closing"}),
-    # Scheduling drains and billing settles before a closing tenant is closed; until then it may come back.
+    # A closing tenant starts nothing new; it is closed once its jobs are over and its statements issued, and may come back before.
     "closing": frozenset({"active", "closed"}),
     "closed": frozenset(),
 }
 MAX_WEIGHT_PPM: Final = 1_000_000_000
+_BILLED = frozenset({Commitment.HOLDING_JOBS, Commitment.OPEN_STATEMENTS})
+"""What is, or will be, on a bill in the tenant's present currency."""
+
+
+class TenantInUseError(ConflictError):
+    """Closed is final: nothing may be left that would run on or never be billed."""
+
+    code = "tenant-in-use"
+    message = _("%(tenant)s cannot be closed yet: %(left)s. Cancel or await its jobs and close its periods first.")
 
 
 def create_tenant(*, by: User, slug: str, name: str, cohort: str | None = None, **fields: Any) -> Tenant:
@@ -49,18 +59,26 @@ def create_tenant(*, by: User, slug: str, name: str, cohort: str | None = None, 
 
 
 def change_tenant(*, by: User, tenant: Tenant, **new: Any) -> Tenant:
-    """Change the given fields (as in `create_tenant`, and `state` along STATE_MOVES); the slug stays for ever."""
+    """Change the given fields (as in `create_tenant`, and `state` along STATE_MOVES); the slug stays for ever.
+
+    The currency stays while anything is billed in it (InvalidError); a tenant with anything left is not closed (TenantInUseError).
+    """
     require(by, Action.TENANT_CHANGE, tenant)
     with transaction.atomic():
+        # Before the row is locked: whoever writes money takes its own lock first and then needs the row.
+        left = commitments_of(tenant.pk) if _needs_rest(new) else {}
         row = Tenant.objects.select_for_update().select_related(None).get(pk=tenant.pk)
         problems = Problems()
         if "cohort" in new:
             new["cohort"] = cohort_named(new["cohort"], problems)
         _check(new, problems)
+        _check_currency(row, new, left, problems)
         problems.raise_if_any()
         state = new.get("state", row.state)
         if state != row.state and state not in STATE_MOVES[row.state]:
             raise ConflictError(_("A tenant cannot go from %(old)s to %(new)s."), old=row.state, new=state)
+        if state == Tenant.State.CLOSED != row.state and left:
+            raise TenantInUseError(tenant=row.slug, left=sentence(left))
         detail = changes(row, new)
         for field, value in new.items():
             setattr(row, field, value)
@@ -69,6 +87,19 @@ def change_tenant(*, by: User, tenant: Tenant, **new: Any) -> Tenant:
             record_event(by=by, action="tenant.change", on=row, tenant=row, detail=detail)
             ring("scheduling.cycle")
     return row
+
+
+def _needs_rest(new: Mapping[str, Any]) -> bool:
+    """Whether the change is one that must wait until nothing goes on."""
+    return "currency" in new or new.get("state") == Tenant.State.CLOSED
+
+
+def _check_currency(row: Tenant, new: Mapping[str, Any], left: Mapping[Commitment, int], problems: Problems) -> None:
+    """Amounts of two currencies are never added, so the change waits until the last bill in the old one is issued."""
+    billed = {kind: count for kind, count in left.items() if kind in _BILLED}
+    if billed and new.get("currency", row.currency) != row.currency:
+        why = _("Stays %(currency)s until everything is billed in it; open are %(left)s.")
+        problems.add("currency", why % {"currency": row.currency, "left": sentence(billed)}, code="in-use")
 
 
 def check_new_slug(slug: str, problems: Problems) -> None:

@@ -9,8 +9,10 @@ from tests.api.problems import code_of, wrong_fields
 from tests.factories import (
     a_cohort,
     a_finance_user,
+    a_job,
     a_member_of,
     a_platform_admin,
+    a_queue,
     a_tenant,
     an_admin_of,
     an_outsider_member,
@@ -182,6 +184,16 @@ def test_a_tenant_moves_only_along_its_states(client_for: ClientFor) -> None:
         "state": ["active", "closing"],
         "weight_ppm": ["1000000", "2000000"],
     }
+
+
+def test_a_closing_tenant_is_not_closed_over_its_jobs(client_for: ClientFor) -> None:
+    tenant = a_tenant("algo-a", state="closing")
+    a_job(a_queue(tenant=tenant), state="running")
+
+    answer = client_for(a_platform_admin()).patch("/api/v1/tenants/algo-a", {"state": "closed"})
+
+    assert code_of(answer) == (409, "tenant-in-use")
+    assert "starting, running or stopping jobs: 1" in answer.json()["detail"]
 
 
 def test_the_slug_of_a_tenant_stays(client_for: ClientFor) -> None:
