@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from billing.selectors.statement_page import statement_view
 from tests.integration.money_world import MoneyWorld, amounts, at, cards, row
 
 pytestmark = pytest.mark.django_db
@@ -133,6 +134,33 @@ def test_borrowed_hours_have_their_own_line_and_price(world: MoneyWorld) -> None
 
     assert (lines[False].amount, lines[False].unit_price) == (Decimal("25.00"), Decimal("12.50"))
     assert (lines[True].amount, lines[True].unit_price) == (Decimal("16.00"), Decimal("8.00"))
+
+
+def test_what_stands_in_one_row_of_a_statement_keeps_within_a_cent_of_its_exact_sum(world: MoneyWorld) -> None:
+    """BIL-06: ten own jobs of a second are 3.47 cents, ten borrowed ones of two are 6.94; not 0 and 10, which also add up."""
+    for job in range(10):
+        start, own, lent = (f"2026-04-10T10:{job:02d}:0{second}Z" for second in (0, 1, 3))
+        world.load(row(start, own, job=f"own{job}"), row(own, lent, job=f"lent{job}", borrowed=True))
+
+    statement = world.close("2026-04")
+
+    assert statement.total == Decimal("0.10")
+    assert sum(line.amount for line in statement.lines.filter(borrowed=False)) == Decimal("0.03")
+    assert sum(line.amount for line in statement.lines.filter(borrowed=True)) == Decimal("0.07")
+    assert statement.lines.filter(amount__gt=Decimal("0.01")).count() == 0
+
+
+def test_what_was_not_charged_is_rounded_once_too(world: MoneyWorld) -> None:
+    """BIL-05, BIL-06: three seconds lost to the platform would have been 1.04 cents, although each alone is none."""
+    for job in range(3):
+        start, end = (f"2026-04-10T10:{job:02d}:0{second}Z" for second in (0, 1))
+        world.load(row(start, end, job=f"j{job}", reason="node-lost", last_alive=start))
+
+    statement = world.close("2026-04")
+
+    assert statement.total == 0
+    assert [line.worth for line in statement.lines.order_by("job_id")] == [Decimal("0.01"), 0, 0]
+    assert statement_view(statement).worth_excluded == Decimal("0.01")
 
 
 def test_the_tenants_are_the_platform(world: MoneyWorld) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.common.money import EXPONENTS, round_document, round_money
+from berth.common.money import EXPONENTS, round_document, round_in_groups, round_money
 from berth.common.units import UNITS_PER_CARD
 from billing.metering import CardTime, Span, account, cut, span
 from billing.rating import Meter, Price, worth
@@ -58,6 +58,35 @@ def test_no_line_moves_by_a_whole_unit(exact: dict[int, Fraction], currency: str
 
     assert all(abs(Fraction(lines[line]) - amount) < unit for line, amount in exact.items())
     assert all(Fraction(lines[line]) * amount >= 0 for line, amount in exact.items())
+
+
+@given(documents, st.integers(1, 5), currencies)
+def test_groups_of_lines_keep_within_a_unit_of_their_exact_sums(
+    exact: dict[int, Fraction], groups: int, currency: str
+) -> None:
+    """B02, BIL-06: the document is rounded once; neither a line nor a group of lines moves by a whole unit."""
+    unit = Fraction(1, 10 ** EXPONENTS[currency])
+    lines = round_in_groups(exact, lambda line: line % groups, currency)
+
+    assert sum(lines.values(), Decimal(0)) == round_money(sum(exact.values(), Fraction(0)), currency)
+    assert all(abs(Fraction(lines[line]) - amount) < unit for line, amount in exact.items())
+    for group in range(groups):
+        inside = [line for line in exact if line % groups == group]
+        assert abs(sum(Fraction(lines[line]) - exact[line] for line in inside)) < unit
+
+
+@given(documents, st.integers(1, 5), currencies, st.randoms(use_true_random=False))
+def test_neither_order_nor_sign_changes_what_groups_get(
+    exact: dict[int, Fraction], groups: int, currency: str, random
+) -> None:
+    """B03, B07."""
+    shuffled = list(exact.items())
+    random.shuffle(shuffled)
+    lines = round_in_groups(exact, lambda line: line % groups, currency)
+    mirror = round_in_groups({line: -amount for line, amount in exact.items()}, lambda line: line % groups, currency)
+
+    assert round_in_groups(dict(shuffled), lambda line: line % groups, currency) == lines
+    assert all(lines[line] + mirror[line] == 0 for line in exact)
 
 
 @given(microseconds, microseconds, st.lists(microseconds, max_size=20))

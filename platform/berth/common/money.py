@@ -3,7 +3,7 @@
 It must not format, convert or store: display belongs to the locale layer, and two currencies never meet here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -43,6 +43,7 @@ class Ordered(Protocol):
 
 
 Id = TypeVar("Id", bound=Ordered)
+Group = TypeVar("Group", bound=Ordered)
 
 
 class UnknownCurrencyError(ValueError):
@@ -81,15 +82,25 @@ def round_document(exact: Mapping[Id, Exact], currency: str) -> dict[Id, Decimal
     Each part is cut off towards zero; the smallest units still missing go to the largest remainders, ties by id. No
     part moves by more than one unit or changes its sign, and the mirror image of a document gets the mirror amounts.
     """
-    scale = 10 ** exponent(currency)
-    scaled = {part: Fraction(amount) * scale for part, amount in exact.items()}
-    units = {part: _towards_zero(amount) for part, amount in scaled.items()}
-    missing = _round_half_away(sum(scaled.values(), Fraction(0))) - sum(units.values())
-    sign = -1 if missing < 0 else 1
-    by_remainder = sorted(sorted(scaled), key=lambda part: (units[part] - scaled[part]) * sign)
-    for part in by_remainder[: abs(missing)]:
-        units[part] += sign
-    return {part: _from_units(units[part], exponent(currency)) for part in exact}
+    scaled = _scaled(exact, currency)
+    return _amounts(_allocate(scaled, _round_half_away(_sum(scaled))), exact, currency)
+
+
+def round_in_groups(exact: Mapping[Id, Exact], group_of: Callable[[Id], Group], currency: str) -> dict[Id, Decimal]:
+    """As `round_document`, and every group of parts keeps within one unit of its own exact sum too (BIL-06).
+
+    The sum is rounded once and spread over the groups, and what a group got over its parts; both by largest remainder,
+    ties by id. Spread over the parts at once, many remainders of one group could move its sum by many units.
+    """
+    scaled = _scaled(exact, currency)
+    groups: dict[Group, dict[Id, Fraction]] = {}
+    for part, amount in scaled.items():
+        groups.setdefault(group_of(part), {})[part] = amount
+    wholes = _allocate({group: _sum(parts) for group, parts in groups.items()}, _round_half_away(_sum(scaled)))
+    units: dict[Id, int] = {}
+    for group, parts in groups.items():
+        units |= _allocate(parts, wholes[group])
+    return _amounts(units, exact, currency)
 
 
 def spread(total: Decimal, weights: Mapping[Id, Exact], currency: str) -> dict[Id, Decimal]:
@@ -142,6 +153,31 @@ def one_currency(currencies: "set[str] | frozenset[str]") -> str:
     for currency in currencies:
         return currency
     raise ValueError("no currency")
+
+
+def _scaled(exact: Mapping[Id, Exact], currency: str) -> dict[Id, Fraction]:
+    scale = 10 ** exponent(currency)
+    return {part: Fraction(amount) * scale for part, amount in exact.items()}
+
+
+def _sum(scaled: Mapping[Id, Fraction]) -> Fraction:
+    return sum(scaled.values(), Fraction(0))
+
+
+def _allocate(scaled: Mapping[Id, Fraction], whole: int) -> dict[Id, int]:
+    """`whole`, less than one unit away from the exact sum, in whole units over the parts."""
+    units = {part: _towards_zero(amount) for part, amount in scaled.items()}
+    missing = whole - sum(units.values())
+    sign = -1 if missing < 0 else 1
+    by_remainder = sorted(sorted(scaled), key=lambda part: (units[part] - scaled[part]) * sign)
+    for part in by_remainder[: abs(missing)]:
+        units[part] += sign
+    return units
+
+
+def _amounts(units: Mapping[Id, int], order: Iterable[Id], currency: str) -> dict[Id, Decimal]:
+    places = exponent(currency)
+    return {part: _from_units(units[part], places) for part in order}
 
 
 def _towards_zero(value: Fraction) -> int:
