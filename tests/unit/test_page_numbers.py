@@ -42,6 +42,19 @@ def test_money_carries_its_currency_its_decimals_and_a_real_minus(
     assert numbers.money(Decimal(amount), currency, language) == want
 
 
+@pytest.mark.parametrize(
+    ("end", "want"),
+    [
+        (datetime(2026, 11, 22, 7, 0, 0, tzinfo=UTC), "2026-11-22 14:32:05 – 15:00:00"),
+        (datetime(2026, 11, 22, 16, 0, 0, tzinfo=UTC), "2026-11-22 14:32:05 – 24:00:00"),
+        (datetime(2026, 11, 22, 17, 0, 0, tzinfo=UTC), "2026-11-22 14:32:05 – 2026-11-23 01:00:00"),
+        (datetime(2026, 11, 23, 16, 0, 0, tzinfo=UTC), "2026-11-22 14:32:05 – 2026-11-24 00:00:00"),
+    ],
+)
+def test_what_was_held_never_seems_to_end_before_it_began(end: datetime, want: str) -> None:
+    assert times.stretch(NOW, end, zone=SHANGHAI) == want
+
+
 def test_estimates_are_ranges_without_cents() -> None:
     assert numbers.money_range("3200.40", "4100.10", "CNY", "en") == "CNY 3,200–4,100"
     assert numbers.money_range("3200.40", "3200.10", "CNY", "zh-hans") == "¥3,200"

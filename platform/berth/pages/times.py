@@ -1,6 +1,6 @@
 """How instants and durations are written for people (PAGES section 6): 24 hours, ISO dates in tables, the reader's zone."""
 
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, time, timedelta, tzinfo
 from typing import Final
 
 from babel.dates import format_date
@@ -45,8 +45,8 @@ def coarse(seconds: float, language: str | None) -> str:
 def clock(at: datetime, *, zone: tzinfo, now: datetime, seconds: bool = False) -> str:
     """Today the time alone, any other day 2026-11-22 14:32."""
     local, today = at.astimezone(zone), now.astimezone(zone).date()
-    time = local.strftime("%H:%M:%S" if seconds else "%H:%M")
-    return time if local.date() == today else f"{local:%Y-%m-%d} {time}"
+    at_day = local.strftime("%H:%M:%S" if seconds else "%H:%M")
+    return at_day if local.date() == today else f"{local:%Y-%m-%d} {at_day}"
 
 
 def stamp(at: datetime, *, zone: tzinfo, seconds: bool = False) -> str:
@@ -69,6 +69,18 @@ def span(first: datetime, last: datetime, *, zone: tzinfo, now: datetime) -> str
     if start.replace(second=0, microsecond=0) == end.replace(second=0, microsecond=0):
         return begin
     return f"{begin}–{end:%H:%M}" if start.date() == end.date() else f"{begin}–{stamp(last, zone=zone)}"
+
+
+def stretch(first: datetime, last: datetime, *, zone: tzinfo) -> str:
+    """2026-11-22 23:00:00 – 24:00:00; the end carries its own date where it falls on a later day than midnight."""
+    start, end = first.astimezone(zone), last.astimezone(zone)
+    if end.date() == start.date():
+        closing = f"{end:%H:%M:%S}"
+    elif end.date() == start.date() + timedelta(days=1) and end.time() == time.min:
+        closing = "24:00:00"
+    else:
+        closing = stamp(last, zone=zone, seconds=True)
+    return f"{stamp(first, zone=zone, seconds=True)} – {closing}"
 
 
 def month(period: str, language: str | None) -> str:

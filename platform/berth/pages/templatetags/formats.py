@@ -142,10 +142,10 @@ def stamp_seconds(at: datetime | None) -> str:
     return numbers.UNKNOWN if at is None else times.stamp(at, zone=timezone.get_current_timezone(), seconds=True)
 
 
-@register.filter
-def clock_of(at: datetime) -> str:
-    """14:32:05, whatever the day: the second half of a range whose first half names it."""
-    return at.astimezone(timezone.get_current_timezone()).strftime("%H:%M:%S")
+@register.simple_tag
+def stretch(first: datetime, last: datetime) -> str:
+    """2026-11-22 14:32:05 – 15:00:00, of something that was held."""
+    return times.stretch(first, last, zone=timezone.get_current_timezone())
 
 
 @register.filter
