@@ -18,8 +18,7 @@ from billing.selectors.documents import entries_of, lines_of, statements, versio
 from tenants.models import Tenant, User
 
 LISTED: Final = 100
-JOBS_SHOWN: Final = 100
-ENTRIES_SHOWN: Final = 200
+STEP: Final = 100
 GROUP: Final = ("kind", "meter", "flavor_name", "borrowed", "held_as", "reason", "unit_price", "charged_period__label")
 BY_HAND: Final = (StatementLine.Kind.ADJUSTMENT.value, StatementLine.Kind.CREDIT.value)
 ENTRY_QUANTITY: Final = {
@@ -114,19 +113,22 @@ def statement_view(statement: Statement) -> StatementView:
     )
 
 
-def group_jobs(statement: Statement, key: int) -> tuple[Group, list[JobLine]]:
-    """The dearest lines of the group that holds line `key` (any of its lines names it). Raises NotFoundError."""
+def group_jobs(statement: Statement, key: int, *, after: int = 0) -> tuple[Group, list[JobLine]]:
+    """The next hundred lines of the group that holds line `key` (any of its lines names it) after the `after` dearest.
+
+    Raises NotFoundError.
+    """
     group = next((found for found in _groups(statement) if found.key == key), None)
     named = lines_of(statement).filter(pk=key).first()
     if group is None or named is None:
         raise NotFoundError
     same = {name.removesuffix("__label"): getattr(named, name.removesuffix("__label")) for name in GROUP}
-    lines = lines_of(statement).filter(**same).order_by("-amount", "-worth", "id")[:JOBS_SHOWN]
+    lines = lines_of(statement).filter(**same).order_by("-amount", "-worth", "id")[after : after + STEP]
     return group, [JobLine(line, units_of(line.meter, line.quantity)) for line in lines]
 
 
-def line_segments(statement: Statement, line_id: int) -> tuple[StatementLine, list[Segment], int]:
-    """Ledger entries of one line in time order, and how many there are in all. Raises NotFoundError."""
+def line_segments(statement: Statement, line_id: int, *, after: int = 0) -> tuple[StatementLine, list[Segment], int]:
+    """The next hundred ledger entries of one line in time order, and how many there are in all. Raises NotFoundError."""
     line = lines_of(statement).select_related("rate__price_book").filter(pk=line_id).first()
     if line is None or line.charged_from is None or line.meter not in ENTRY_QUANTITY:
         raise NotFoundError
@@ -137,7 +139,7 @@ def line_segments(statement: Statement, line_id: int) -> tuple[StatementLine, li
         line,
         [
             Segment(entry, units_of(line.meter, getattr(entry, field) * entry.seconds) or Decimal(0))
-            for entry in entries[:ENTRIES_SHOWN]
+            for entry in entries[after : after + STEP]
         ],
         total,
     )

@@ -7,6 +7,7 @@ from django.views.decorators.http import require_safe
 
 from berth.common.errors import NotFoundError
 from billing.selectors.statement_page import (
+    STEP,
     group_jobs,
     line_segments,
     statement_list,
@@ -39,19 +40,31 @@ def statement(request: PageRequest, number: str) -> HttpResponse:
 @login_required
 @require_safe
 def drill(request: PageRequest, number: str) -> HttpResponse:
-    """One step down, in place: `group` opens into its jobs, `line` into leases, segments and the price version."""
+    """One step down, in place: `group` opens into its jobs, `line` into leases, segments and the price version.
+
+    With `after`, only the rows that follow the first so many.
+    """
     found = visible_statement(request.user, number)
     require(request.user, Action.STATEMENT_READ, found.tenant)
+    after = _number(request, "after", default="0")
     if "line" in request.GET:
-        line, segments, total = line_segments(found, _number(request, "line"))
-        context = {"statement": found, "line": line, "segments": segments, "total": total}
-        return render(request, "billing/line_segments.html", context)
-    group, jobs = group_jobs(found, _number(request, "group"))
-    return render(request, "billing/group_jobs.html", {"statement": found, "group": group, "jobs": jobs})
+        line, segments, total = line_segments(found, _number(request, "line"), after=after)
+        context = {"line": line, "segments": segments, "total": total, **_further(after + len(segments), total)}
+        names = ("billing/line_segments.html", "billing/line_segment_rows.html")
+    else:
+        group, jobs = group_jobs(found, _number(request, "group"), after=after)
+        context = {"group": group, "jobs": jobs, **_further(after + len(jobs), group.lines)}
+        names = ("billing/group_jobs.html", "billing/group_job_rows.html")
+    return render(request, names[bool(after)], {"statement": found, **context})
 
 
-def _number(request: PageRequest, name: str) -> int:
-    text = request.GET.get(name, "")
+def _further(shown: int, total: int) -> dict[str, int]:
+    """How many rows stand on the page by now, and how many the next step would add."""
+    return {"shown": shown, "left": min(STEP, max(0, total - shown))}
+
+
+def _number(request: PageRequest, name: str, *, default: str = "") -> int:
+    text = request.GET.get(name, default)
     if not text.isdecimal() or len(text) > 18:
         raise NotFoundError
     return int(text)
