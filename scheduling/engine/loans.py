@@ -6,7 +6,7 @@ from scheduling.engine.plan import LoanChange, LoanOpen
 from scheduling.engine.snapshot import Id, Loan
 from scheduling.engine.state import State, Victim
 from scheduling.engine.tiers import grace_ms
-from scheduling.engine.units import NEVER
+from scheduling.engine.units import CARD, NEVER
 from scheduling.engine.vocabulary import PreemptReason, Tier
 
 
@@ -21,7 +21,7 @@ class Lenders:
                 self._lent[side.node, loan.flavor] = self._lent.get((side.node, loan.flavor), 0) + side.amount_m
 
     def open_loan(self, borrower: int, flavor: int, amount_m: int, expires_ms: int) -> LoanOpen:
-        """A loan spread over the lenders in proportion to what they have, by largest remainder, ties by id."""
+        """A loan spread over the lenders in proportion to what they have, in whole cards, by largest remainder, ties by id."""
         snapshot = self._state.snapshot
         sides = self._spread(borrower, flavor, amount_m)
         for node, part in sides:
@@ -36,15 +36,14 @@ class Lenders:
                 self._lent[side.node, loan.flavor] -= side.amount_m
 
     def _spread(self, borrower: int, flavor: int, amount_m: int) -> list[tuple[int, int]]:
+        """Whole cards first, from what the lenders have of whole cards; parts of cards only for what those cannot cover."""
         offers = self._offers(borrower, flavor)
-        total = sum(offer for _, offer in offers)
-        amount = min(amount_m, total)
-        if not amount:
-            return []
-        parts = {node: amount * offer // total for node, offer in offers}
-        rest = sorted(offers, key=lambda each: (-(amount * each[1] % total), each[0]))
-        for node, _ in rest[: amount - sum(parts.values())]:
-            parts[node] += 1
+        parts = dict.fromkeys((node for node, _ in offers), 0)
+        for unit in (CARD, 1):
+            left = amount_m - sum(parts.values())
+            able = [(node, (offer - parts[node]) // unit) for node, offer in offers]
+            for node, units in _share(left // unit, able):
+                parts[node] += units * unit
         return [(node, parts[node]) for node, _ in offers if parts[node]]
 
     def _offers(self, borrower: int, flavor: int) -> list[tuple[int, int]]:
@@ -65,6 +64,19 @@ class Lenders:
             if offer > 0:
                 offers.append((node, offer))
         return offers
+
+
+def _share(amount: int, offers: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """`amount`, or all there is, in proportion to the offers: by largest remainder, ties by id, nobody more than offered."""
+    total = sum(offer for _, offer in offers)
+    amount = min(amount, total)
+    if not amount:
+        return []
+    parts = {node: amount * offer // total for node, offer in offers}
+    rest = sorted(offers, key=lambda each: (-(amount * each[1] % total), each[0]))
+    for node, _ in rest[: amount - sum(parts.values())]:
+        parts[node] += 1
+    return list(parts.items())
 
 
 def renew_loans(state: State, ended: Set[Id]) -> tuple[LoanChange, ...]:

@@ -47,14 +47,30 @@ def test_a_loan_that_has_not_expired_is_left_alone() -> None:
 
 
 def test_the_lenders_side_is_spread_in_proportion_by_largest_remainder() -> None:
-    """10 cards from 5 + 3 + 4 unused: 4.17, 2.5, 3.33."""
+    """10 cards from 5 + 3 + 4 unused: 4.17, 2.5, 3.33; whole cards are lent whole."""
     world = World(nodes=4).tenant("z", nominal=0)
     for tenant, nominal in (("b", 5), ("c", 3), ("d", 4)):
         world.tenant(tenant, nominal=nominal)
 
     (loan,) = start_of(world.pending("j", "z", replicas=10, gpu=1).plan(), "j").loans
 
-    assert loan.sides == (("tenant", "b", 4000 + 167), ("tenant", "c", 2500), ("tenant", "d", 3333))
+    assert loan.sides == (("tenant", "b", 4000), ("tenant", "c", 3000), ("tenant", "d", 3000))
+
+
+def test_whole_cards_of_a_lender_go_before_parts_of_another() -> None:
+    world = World(nodes=2).tenant("z", nominal=0).tenant("b", nominal=1.5).tenant("c", nominal=1)
+
+    (loan,) = start_of(world.pending("j", "z", replicas=2, gpu=1).plan(), "j").loans
+
+    assert loan.sides == (("tenant", "b", 1000), ("tenant", "c", 1000))
+
+
+def test_lenders_with_half_cards_left_cover_a_whole_one_together() -> None:
+    world = World(nodes=2).tenant("z", nominal=0).tenant("b", nominal=0.5).tenant("c", nominal=1.5)
+
+    (loan,) = start_of(world.pending("j", "z", replicas=2, gpu=1).plan(), "j").loans
+
+    assert loan.sides == (("tenant", "b", 500), ("tenant", "c", 1500))
 
 
 def test_a_cohorts_own_nominal_lends_too_and_kept_quota_does_not() -> None:
