@@ -1,14 +1,20 @@
 """Cursor pages of the API: `{"next", "previous", "results"}`, `?limit=` up to 500, `?ordering=` from a whitelist that ends in the id."""
 
+from functools import reduce
 from typing import Any
 
+from django.core.exceptions import FieldDoesNotExist
+from django.db import models
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 from drf_canon.errors import QueryParamError
 from drf_canon.pagination import CursorPagination
+from rest_framework.pagination import Cursor
 from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
+
+from berth.common.cursors import CursorError, read_cursor, write_cursor
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
@@ -19,12 +25,33 @@ LONGEST_CURSOR = 9
 class CursorPages(CursorPagination):
     """A view names `ordering_fields` (public name → model field) and `ordering` (the default, public names).
 
-    `limit` outside 1–500 and an unknown ordering are 400, never silently another page.
+    `limit` outside 1–500, an unknown ordering and a cursor that this list did not give are 400, never silently another page.
     """
 
     page_size = DEFAULT_LIMIT
     page_size_query_param = "limit"
     max_page_size = MAX_LIMIT
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+        self._model: type[models.Model] = queryset.model
+        page: list[Any] | None = super().paginate_queryset(queryset, request, view)
+        return page
+
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        text = request.query_params.get(self.cursor_query_param)
+        if text is None:
+            return None
+        try:
+            return read_cursor(text, ",".join(self.ordering), field_at(self._model, self.ordering[0].removeprefix("-")))
+        except CursorError:
+            raise QueryParamError({self.cursor_query_param: _("Take it from `next` or `previous`.")}) from None
+
+    def encode_cursor(self, cursor: Cursor) -> str:
+        text = write_cursor(cursor, ",".join(self.ordering))
+        return str(replace_query_param(str(self.base_url), self.cursor_query_param, text))
+
+    def _get_position_from_instance(self, instance: Any, ordering: Any) -> str:
+        return str(reduce(getattr, ordering[0].removeprefix("-").split("__"), instance))
 
     def get_page_size(self, request: Request) -> int:
         raw = request.query_params.get(self.page_size_query_param)
@@ -98,6 +125,19 @@ class WholePages(CursorPages):
             _parameter("cursor", {"type": "string", "pattern": "^[0-9]{1,9}$"}, "Taken from `next` or `previous`."),
             _parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "Left out: all on one page."),
         ]
+
+
+def field_at(model: type[models.Model], path: str) -> "models.Field[Any, Any] | None":
+    """The field at the end of `tenant__slug`; None for an annotation."""
+    *above, last = path.split("__")
+    for step in above:
+        related: Any = model._meta.get_field(step).related_model
+        model = related
+    try:
+        field = model._meta.pk if last == "pk" else model._meta.get_field(last)
+    except FieldDoesNotExist:
+        return None
+    return field if isinstance(field, models.Field) else None
 
 
 def _parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
