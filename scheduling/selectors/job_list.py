@@ -1,9 +1,10 @@
 """Lists of jobs as people read them: filtered and paged in the database, with why each waits and what it holds, in a fixed number of queries."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 
 from django.db.models import Case, F, IntegerField, Prefetch, Q, QuerySet, Value, When
@@ -19,6 +20,9 @@ PAGE_SIZE = 50
 COUNT_CAP = 10_000
 """Beyond this a list says "more than", so that no page counts a million rows."""
 
+_CURSOR: Final = re.compile(
+    r"(?P<side>after|before)_((?P<cost>None|-?[0-9]{1,20}(\.[0-9]{1,12})?(E-[0-9]{1,2})?)_)?(?P<job>[0-9]{1,18})"
+)
 SORTS: Final = ("newest", "oldest", "dearest")
 WAITING_FIRST: Final = (JobState.FAILED, JobState.QUEUED, JobState.STOPPING, JobState.STARTING, JobState.RUNNING)
 
@@ -255,11 +259,9 @@ def _write_cursor(side: str, sort: str, job: Job) -> str:
 
 
 def _read_cursor(cursor: str, sort: str) -> tuple[bool, tuple[Decimal | None, int] | None]:
-    side, *rest = cursor.split("_")
-    if side not in ("after", "before") or len(rest) != (2 if sort == "dearest" else 1) or not rest[-1].isdecimal():
+    """What was not written by `_write_cursor` for this sort stands for the first page."""
+    found = _CURSOR.fullmatch(cursor)
+    if found is None or (found["cost"] is None) == (sort == "dearest"):
         return False, None
-    try:
-        cost = Decimal(rest[0]) if sort == "dearest" and rest[0] != "None" else None
-    except InvalidOperation:
-        return False, None
-    return side == "before", (cost, int(rest[-1]))
+    cost = Decimal(found["cost"]) if found["cost"] not in (None, "None") else None
+    return found["side"] == "before", (cost, int(found["job"]))
