@@ -33,7 +33,14 @@ def _explain(state: State, decider: Decider, reasons: ReasonBook, places: Places
         else reasons.of(job_class)
     )
     head = decider.head_of.get(job)
-    return _wait(ids[job], reason, position=position, ahead=ahead, start_ms=head.at_ms if head else None)
+    return _wait(
+        ids[job],
+        reason,
+        position=position,
+        ahead=ahead,
+        start_ms=head.at_ms if head else None,
+        promised=head is not None,
+    )
 
 
 def _wait(
@@ -43,9 +50,12 @@ def _wait(
     position: int | None = None,
     ahead: int | None = None,
     start_ms: int | None = None,
+    promised: bool = False,
 ) -> Wait:
+    """`promised`: the job has a place of its own, which it does not wait for."""
+    others = tuple(each for each in reason.holders if each.job != job) if promised else reason.holders
     return Wait(
-        job=job, code=reason.code, need=reason.need, have=reason.have, short=reason.short, holders=reason.holders,
+        job=job, code=reason.code, need=reason.need, have=reason.have, short=reason.short, holders=others,
         suggestion=reason.suggestion, hint=reason.hint, position=position, cards_ahead_m=ahead,
         reserved_start_ms=start_ms, detail=reason.detail,
     )  # fmt: skip

@@ -24,7 +24,7 @@ class PromisedBook:
     rules: TierRules
     idle: IdleBook
     _on_nodes: dict[tuple[int, int], int] = field(default_factory=dict)
-    _holders: dict[int, tuple[Holder, ...]] = field(default_factory=dict)
+    _holders: dict[tuple[int, frozenset[int]], tuple[Holder, ...]] = field(default_factory=dict)
 
     def left_m(self, job_class: JobClass, option: Option) -> int:
         """Milli-cards that a job of unknown length could take without touching a kept or reserved place, in nodes and in quota."""
@@ -38,21 +38,26 @@ class PromisedBook:
             for flavor in flavors
         )
 
-    def first_start_ms(self, pool: int) -> int | None:
-        """When the first reserved place of the pool is to be taken; None where none is, or it is now."""
-        starts = [head.at_ms for head in self.state.heads if head.job_class.pool == pool]
+    def first_start_ms(self, job_class: JobClass) -> int | None:
+        """When the first reserved place that the class could use is to be taken; None where none is, or it is now."""
+        flavors = _flavors(job_class)
+        starts = [head.at_ms for head in self.state.heads if _concerns(head, job_class.pool, flavors)]
         return min(starts) if starts and min(starts) > self.state.now_ms else None
 
-    def holders(self, pool: int) -> tuple[Holder, ...]:
-        """The jobs that places of the pool are kept or reserved for, the soonest first, with their cards."""
-        found = self._holders.get(pool)
+    def holders(self, job_class: JobClass) -> tuple[Holder, ...]:
+        """The jobs that places the class could use are kept or reserved for, the soonest first, with their cards.
+
+        A job of the class may be among them: whoever tells that job leaves its own place out.
+        """
+        pool, flavors = job_class.pool, _flavors(job_class)
+        found = self._holders.get((pool, flavors))
         if found is None:
             ids = self.state.snapshot.pending.ids
             places: list[tuple[int, Kept | Head]] = [(each.from_ms, each) for each in self.state.kept.values()]
             places += [(each.at_ms, each) for each in self.state.heads]
-            here = (entry for entry in places if entry[1].job_class.pool == pool)
+            here = (entry for entry in places if _concerns(entry[1], pool, flavors))
             soonest = nsmallest(MOST_HOLDERS, here, key=lambda entry: (entry[0], str(ids[entry[1].job])))
-            found = self._holders[pool] = tuple(self._holder(place) for _, place in soonest)
+            found = self._holders[pool, flavors] = tuple(self._holder(place) for _, place in soonest)
         return found
 
     def _holder(self, place: Kept | Head) -> Holder:
@@ -76,3 +81,15 @@ class PromisedBook:
         if job_class.tier == Tier.PRODUCTION or not self.state.policy.borrowing:
             return self.rules.nominal_room(use, job_class, flavor)
         return use.available(job_class.leaf, flavor, job_class.tier)
+
+
+def _flavors(job_class: JobClass) -> frozenset[int]:
+    """What a job of the class may run on; empty for CPU only."""
+    return frozenset(ask.flavor for option in job_class.options for ask in option.gang if ask.flavor >= 0)
+
+
+def _concerns(place: Kept | Head, pool: int, flavors: frozenset[int]) -> bool:
+    """A place of the pool; for a job with cards, one of a flavor that it may use."""
+    if place.job_class.pool != pool:
+        return False
+    return not flavors or any(ask.flavor in flavors for ask, _counts in place.placed)

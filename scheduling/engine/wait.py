@@ -220,14 +220,12 @@ class ReasonBook:
 
     def _reserved(self, job_class: JobClass, option: Option) -> Reason:
         """What is left beside the promised places, for whom they are, and what run time would pass before the first of them."""
-        reason = Reason(
-            WaitCode.RESERVED, need=total_ask(job_class.shape), holders=self._promised.holders(job_class.pool)
-        )
+        reason = Reason(WaitCode.RESERVED, need=total_ask(job_class.shape), holders=self._promised.holders(job_class))
         left_m = self._promised.left_m(job_class, option)
         if left_m < option.cards_m:
             reason.need = {}
             reason.lacks("gpu", option.cards_m, left_m)
-        first_ms = self._promised.first_start_ms(job_class.pool)
+        first_ms = self._promised.first_start_ms(job_class)
         if first_ms is not None:
             reason.suggestion, reason.hint = "declare-runtime", {"before": first_ms}
         return reason

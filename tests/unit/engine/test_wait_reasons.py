@@ -199,6 +199,23 @@ def test_reserved_says_how_much_is_left_for_whom_the_rest_is_and_what_length_wou
     assert (wait.suggestion, dict(wait.hint)) == ("declare-runtime", {"before": 1_000_600_000})
 
 
+def test_a_job_does_not_wait_for_its_own_place_nor_for_one_of_a_flavor_it_cannot_use() -> None:
+    world = base(2).tenant("c", nominal=64).flavor("h800").node("m", flavor="h800")
+    world.running("r", "b", gpu=8, flavors=["a100"], nodes=["n000"], started=600, limit=1200)
+    world.running("s", "b", gpu=8, flavors=["h800"], nodes=["m"], started=600, limit=900)
+    world.pending("head", "a", replicas=2, gpu=8, flavors=["a100"], submitted=900, priority=600, limit=3600)
+    world.pending("other", "c", gpu=8, flavors=["h800"], submitted=900, priority=600)
+
+    world.pending("second", "b", gpu=8, flavors=["a100"], limit=6000)
+
+    wait = wait_of(world.plan(), "second")
+
+    assert wait.code == "reserved"
+    assert wait.reserved_start_ms is not None, "it has a place of its own"
+    assert [holder.job for holder in wait.holders] == ["head"]
+    assert dict(wait.hint) == {"before": 1_000_600_000}
+
+
 def test_reserved_quota_is_not_left_over_either() -> None:
     world = World(nodes=4).tenant("a", nominal=0).tenant("b", nominal=0).tenant("c", nominal=20)
     world.running("r", "a", gpu=8, nodes=["n000"], started=100, limit=700)
