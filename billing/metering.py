@@ -14,9 +14,9 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from itertools import pairwise
 from typing import NamedTuple
 
+from berth.common.instants import EARLIEST, LATEST
 from berth.common.units import MILLI, UNITS_PER_CARD
 
-_LEAP_SECOND = re.compile(r"^(?P<before>.*T\d\d:\d\d:)60(?:[.,]\d+)?(?P<offset>\D.*)$", re.IGNORECASE)
 _MONTH = re.compile(r"^(?P<year>[1-9][0-9]{3})-(?P<month>0[1-9]|1[0-2])$")
 _SECOND = timedelta(seconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -45,15 +45,6 @@ def span(start: datetime, end: datetime) -> Span | None:
         raise BadClockError(f"ends {end.isoformat()} before it starts {start.isoformat()}")
     first, last = whole_second(start), whole_second(end)
     return Span(first, last) if first < last else None
-
-
-def parse_instant(text: str) -> datetime:
-    """An ISO 8601 instant with an offset, in UTC. `:60` is the first second of the next minute (B34); raises ValueError."""
-    leap = _LEAP_SECOND.match(text)
-    parsed = datetime.fromisoformat(f"{leap['before']}59{leap['offset']}" if leap else text)
-    if parsed.tzinfo is None:
-        raise ValueError(f"{text!r} carries no offset")
-    return parsed.astimezone(UTC) + (_SECOND if leap else timedelta())
 
 
 def parse_card(text: str) -> tuple[int, int]:
@@ -144,11 +135,13 @@ class Month(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Month":
-        """From `YYYY-MM`; raises ValueError."""
+        """From `YYYY-MM`, within the years of instants; raises ValueError."""
         found = _MONTH.match(text)
-        if found:
-            return cls(int(found["year"]), int(found["month"]))
-        raise ValueError(f"{text!r} is not a month like 2026-04")
+        if not found:
+            raise ValueError(f"{text[:20]!r} is not a month like 2026-04")
+        if not EARLIEST.year <= int(found["year"]) < LATEST.year:
+            raise ValueError(f"{text} is not a month from {EARLIEST.year}-01 to {LATEST.year - 1}-12")
+        return cls(int(found["year"]), int(found["month"]))
 
     @classmethod
     def of(cls, instant: datetime, zone: tzinfo) -> "Month":

@@ -25,7 +25,7 @@ from tenants.permissions import Action, require
 class MonthField(serializers.Field[Month, str, str, Month]):
     """`YYYY-MM` ↔ Month."""
 
-    default_error_messages = {"invalid": _("Give a month as YYYY-MM.")}
+    default_error_messages = {"invalid": _("Give a month as YYYY-MM, from 2000-01 to 2199-12.")}
 
     def to_internal_value(self, data: Any) -> Month:
         try:

@@ -9,7 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from berth.common.bodies import StrictSerializer
+from berth.common.bodies import InstantField, StrictSerializer
 from berth.common.parsing import storable
 from billing.api.documents import price_text
 from billing.models import PriceBook, Rate
@@ -76,15 +76,15 @@ class RateCreateSerializer(StrictSerializer):
     )
     price = serializers.DecimalField(max_digits=18, decimal_places=6, min_value=0)
     currency = serializers.RegexField(r"^[A-Z]{3}$", required=False, default="")
-    to = serializers.DateTimeField(source="valid_to", required=False, allow_null=True, default=None)
+    to = InstantField(source="valid_to", required=False, allow_null=True, default=None)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         fields = super().get_fields()
-        return {**fields, "from": serializers.DateTimeField(source="valid_from")}
+        return {**fields, "from": InstantField(source="valid_from")}
 
 
 class RateEndSerializer(StrictSerializer):
-    to = serializers.DateTimeField(source="valid_to", allow_null=True)
+    to = InstantField(source="valid_to", allow_null=True)
 
 
 class PriceBookFilter(django_filters.FilterSet):

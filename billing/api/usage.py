@@ -17,9 +17,9 @@ from rest_framework.response import Response
 from berth.common import clock
 from berth.common.bodies import number
 from berth.common.errors import NotFoundError
+from berth.common.instants import ALLOWED, InstantRangeError, parse_instant
 from berth.common.paging import WholePages
 from berth.common.units import UNITS_PER_CARD
-from billing.metering import parse_instant
 from billing.selectors.usage import DIMENSIONS, Use, use_of
 from tenants.access.viewset import BerthViewSet
 from tenants.models import Tenant
@@ -96,7 +96,10 @@ def _read(query: QueryDict, now: datetime) -> tuple[datetime, datetime, tuple[st
             return default
         try:
             return parse_instant(f"{text}T00:00:00Z" if DAY.fullmatch(text) else text.replace(" ", "+"))
-        except (ValueError, OverflowError):
+        except InstantRangeError:
+            wrong[name] = _("Give an instant from %(earliest)s to %(latest)s.") % ALLOWED
+            return default
+        except ValueError:
             wrong[name] = _("Give an instant with an offset, such as 2026-11-01T00:00:00Z, or a day (UTC).")
             return default
 

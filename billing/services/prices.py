@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from berth.common import alarm, clock
 from berth.common.errors import ConflictError, Problems
+from berth.common.instants import ALLOWED, in_range
 from berth.common.money import EXPONENTS
 from billing.models import LedgerEntry, PriceBook, Rate
 from billing.rating import CARD_METERS, Meter
@@ -104,6 +105,7 @@ def create_rate(asked: NewRate, *, by: User | None = None) -> Rate:
 def end_rate(rate: Rate, *, valid_to: datetime | None, by: User | None = None) -> Rate:
     """Set the end of a rate, the only thing of it that may change; an end at its start withdraws it (B39)."""
     problems = Problems()
+    _check_instant("to", valid_to, problems)
     if valid_to is not None and valid_to < rate.valid_from:
         problems.add("to", _("not before the rate's start"))
     problems.raise_if_any()
@@ -158,9 +160,16 @@ def _check(asked: NewRate) -> None:
         problems.add("currency", _("the price book's currency, %(currency)s") % {"currency": asked.price_book.currency})
     if asked.tenant is not None and asked.tenant.currency != asked.price_book.currency:
         problems.add("tenant", _("the tenant is billed in %(currency)s") % {"currency": asked.tenant.currency})
+    _check_instant("from", asked.valid_from, problems)
+    _check_instant("to", asked.valid_to, problems)
     if asked.valid_to is not None and asked.valid_to < asked.valid_from:
         problems.add("to", _("not before the rate's start"))
     problems.raise_if_any()
+
+
+def _check_instant(field: str, at: datetime | None, problems: Problems) -> None:
+    if at is not None and not in_range(at):
+        problems.add(field, _("Give an instant from %(earliest)s to %(latest)s.") % ALLOWED, code="out-of-range")
 
 
 def _reprices(asked: NewRate, closed: datetime) -> bool:

@@ -4,12 +4,14 @@ import csv
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from django.utils.translation import gettext as _
 
-from billing.metering import parse_card, parse_instant
+from berth.common.instants import parse_instant
+from berth.common.texts import is_blank, refused_character
+from billing.metering import parse_card
 from scheduling.states import EndReason
 
 COLUMNS: Final = (
@@ -94,8 +96,8 @@ class UsageFile:
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_usage(lines: Iterable[str]) -> UsageFile:
-    """All rows that can be read, in file order, and every problem with the rest."""
+def read_usage(lines: Iterable[str], *, now: datetime) -> UsageFile:
+    """All rows that can be read, in file order, and every problem with the rest. Usage after `now` has not been yet."""
     found = UsageFile()
     reader = csv.reader(lines, strict=True)
     try:
@@ -111,7 +113,7 @@ def read_usage(lines: Iterable[str]) -> UsageFile:
                 wrong = _("%(found)d cells, not %(wanted)d") % {"found": len(cells), "wanted": len(header)}
                 found.problems.append(Problem(line, "row", wrong))
                 continue
-            _read_row(found, line, dict(zip(header, cells, strict=True)))
+            _read_row(found, line, dict(zip(header, cells, strict=True)), now)
     except csv.Error as error:
         found.problems.append(Problem(reader.line_num, "row", str(error)))
     return found
@@ -125,7 +127,7 @@ def _numbered(reader: Any) -> Iterator[tuple[int, list[str]]]:
         line = reader.line_num + 1
 
 
-def _read_row(found: UsageFile, line: int, cells: dict[str, str]) -> None:
+def _read_row(found: UsageFile, line: int, cells: dict[str, str], now: datetime) -> None:
     problems: list[Problem] = []
 
     def read(column: str, parse: Callable[[str], _Value]) -> _Value | None:
@@ -140,8 +142,7 @@ def _read_row(found: UsageFile, line: int, cells: dict[str, str]) -> None:
     start, end = read("start", parse_instant), read("end", parse_instant)
     reason, borrowed = read("end_reason", _end_reason), read("borrowed", _flag)
     last_alive = read(LAST_ALIVE, parse_instant) if cells.get(LAST_ALIVE, "").strip() else None
-    if start is not None and end is not None and end <= start:
-        problems.append(Problem(line, "end", _("not after the start")))
+    problems += _wrong_ends(line, start, end, now)
     if last_alive is not None and reason is not None and reason != EndReason.NODE_LOST:
         problems.append(Problem(line, LAST_ALIVE, _("only for node-lost")))
     if last_alive is not None and end is not None and last_alive > end:
@@ -167,6 +168,13 @@ def _read_row(found: UsageFile, line: int, cells: dict[str, str]) -> None:
     )
 
 
+def _wrong_ends(line: int, start: datetime | None, end: datetime | None, now: datetime) -> Iterator[Problem]:
+    if end is not None and end > now:
+        yield Problem(line, "end", _("after now, %(now)s") % {"now": f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"})
+    if start is not None and end is not None and end <= start:
+        yield Problem(line, "end", _("not after the start"))
+
+
 def _keep_names(found: UsageFile, line: int, texts: Mapping[str, str | None]) -> None:
     """Of a row that is wrong: its names are looked up all the same, so that unknown ones are told together with the rest."""
     tenant, queue, flavor = texts["tenant"], texts["queue"], texts["flavor"]
@@ -176,8 +184,11 @@ def _keep_names(found: UsageFile, line: int, texts: Mapping[str, str | None]) ->
 
 def _text(longest: int) -> Callable[[str], str]:
     def parse(text: str) -> str:
-        if not 1 <= len(text) <= longest or "\x00" in text:
+        if not 1 <= len(text) <= longest or is_blank(text):
             raise ValueError(_("1 to %(longest)d characters") % {"longest": longest})
+        refused = refused_character(text)
+        if refused is not None:
+            raise ValueError(_("holds a character that cannot be seen, %(character)s") % {"character": refused})
         return text
 
     return parse

@@ -39,7 +39,8 @@ def import_usage(
     lines: Iterable[str], *, dry_run: bool = False, progress: Progress = lambda _what, _rows: None
 ) -> Import:
     """Check the file whole, then store, meter and bill it in one transaction. Safe to repeat: a known row changes nothing."""
-    read = read_usage(lines)
+    now = clock.now()
+    read = read_usage(lines, now=now)
     found = Import(rows=len(read.rows) + len({problem.line for problem in read.problems}), problems=read.problems)
     progress("read", found.rows)
     with transaction.atomic():
@@ -51,7 +52,7 @@ def import_usage(
         found.problems.sort()
         if found.problems or dry_run or not leases:
             return found
-        job_ids = record_history(leases, at=clock.now())
+        job_ids = record_history(leases, at=now)
         progress("stored", len(leases))
         record_costs(job_ids)
         progress("metered", len(leases))

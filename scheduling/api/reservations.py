@@ -7,7 +7,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from berth.common.bodies import CardsField, StrictSerializer
+from berth.common.bodies import CardsField, InstantField, StrictSerializer
 from scheduling.models import Reservation
 from scheduling.models.job import TIERS
 from scheduling.services.reservations import reserve_by_hand
@@ -37,8 +37,8 @@ class ReservationCreateSerializer(StrictSerializer):
     amount = CardsField(source="amount_m", least="0.001")
     queue = serializers.CharField(max_length=81, required=False, default="", help_text="tenant/name")
     tier = serializers.ChoiceField(choices=[tier for tier, _label in TIERS], required=False, default="")
-    from_ = serializers.DateTimeField(source="from_at")
-    to = serializers.DateTimeField(source="to_at")
+    from_ = InstantField(source="from_at")
+    to = InstantField(source="to_at")
 
     def get_fields(self) -> dict[str, Any]:
         return {name.rstrip("_"): field for name, field in super().get_fields().items()}

@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from enum import Enum
 from typing import TypeVar
 
+from berth.common.instants import ALLOWED, InstantRangeError, NoOffsetError, parse_instant
 from scheduling.engine.units import CARD, ONE_PPM
 from scheduling.simulator.problems import WrongValueError
 
@@ -129,10 +130,12 @@ def one_of(*names: str) -> Callable[[str], str]:
 def instant(text: str) -> int:
     """RFC 3339 with an offset -> ms since the Unix epoch."""
     try:
-        at = datetime.fromisoformat(text.strip())
+        at = parse_instant(text.strip())
+    except NoOffsetError:
+        raise WrongValueError(f"must carry an offset (Z or +08:00), is {text!r}") from None
+    except InstantRangeError:
+        raise WrongValueError(f"must be from {ALLOWED['earliest']} to {ALLOWED['latest']}, is {text!r}") from None
     except ValueError:
         raise WrongValueError(f"must be a time such as 2026-11-29T10:00:00Z, is {text!r}") from None
-    if at.tzinfo is None:
-        raise WrongValueError(f"must carry an offset (Z or +08:00), is {text!r}")
     delta = at - EPOCH
     return (delta.days * 86_400 + delta.seconds) * MS_PER_S + delta.microseconds // 1000

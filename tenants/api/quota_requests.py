@@ -10,7 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from berth.common.bodies import StrictSerializer
+from berth.common.bodies import InstantField, StrictSerializer
 from tenants.access.viewset import BerthViewSet, creates
 from tenants.api.amounts import AskedAmountField, RowAmountField
 from tenants.models import QuotaRequest, Resource
@@ -43,7 +43,7 @@ class QuotaRequestCreateSerializer(StrictSerializer):
     resource = serializers.ChoiceField(choices=Resource.choices)
     flavor = serializers.CharField(max_length=63, required=False, allow_null=True, default=None)
     amount = AskedAmountField(min_value=LEAST, help_text="How much more: cards, cores or GiB.")
-    until = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    until = InstantField(required=False, allow_null=True, default=None)
     reason = serializers.CharField(max_length=1000)
 
 

@@ -8,7 +8,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from berth.common.bodies import StrictSerializer
+from berth.common.bodies import InstantField, StrictSerializer
 from tenants.access.viewset import BerthViewSet, creates
 from tenants.api.amounts import AskedAmountField, RowAmountField
 from tenants.models import QuotaTransfer, Resource
@@ -45,8 +45,8 @@ class QuotaTransferCreateSerializer(StrictSerializer):
     resource = serializers.ChoiceField(choices=Resource.choices)
     flavor = serializers.CharField(max_length=63, required=False, allow_null=True, default=None)
     amount = AskedAmountField(min_value=LEAST, help_text="Cards, cores or GiB.")
-    valid_from = serializers.DateTimeField(required=False, allow_null=True, default=None)
-    valid_to = serializers.DateTimeField()
+    valid_from = InstantField(required=False, allow_null=True, default=None)
+    valid_to = InstantField()
     reason = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
 
 

@@ -8,7 +8,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from berth.common.bodies import StrictSerializer
+from berth.common.bodies import InstantField, StrictSerializer
 from tenants.access.viewset import BerthViewSet, creates
 from tenants.models import ApiToken
 from tenants.permissions import Action, Scope
@@ -43,7 +43,7 @@ class TokenCreateSerializer(StrictSerializer):
         max_length=len(SCOPES),
         help_text="Left out: all that your roles can use.",
     )
-    expires = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    expires = InstantField(required=False, allow_null=True, default=None)
 
 
 class TokenViewSet(BerthViewSet):

@@ -124,3 +124,25 @@ def test_a_rate_names_its_book_by_id_or_by_name(world: MoneyWorld, client_for: C
     assert (rate.status_code, rate.json()["price_book"]) == (201, world.book.pk)
     assert len(client.get(f"{RATES}?currency=CNY").json()["results"]) == 1
     assert wrong_fields(client.post(RATES, body(world, price_book="none"))) == {"price_book": "does-not-exist"}
+
+
+@pytest.mark.parametrize(
+    ("start", "want"),
+    [
+        ("9999-12-31T00:00:00-23:00", "out-of-range"),
+        ("0001-01-01T00:00:00+23:59", "out-of-range"),
+        ("2200-01-01T00:00:01Z", "out-of-range"),
+        ("2026-05-01T00:00:00", "invalid"),
+        (20260501, "invalid"),
+    ],
+)
+def test_a_rate_starts_and_ends_within_the_years_of_bills(
+    world: MoneyWorld, client_for: ClientFor, start: object, want: str
+) -> None:
+    client = client_for(a_finance_user())
+
+    answer = client.post(RATES, body(world) | {"from": start, "to": start})
+
+    assert wrong_fields(answer) == {"from": want, "to": want}
+    if want == "out-of-range":
+        assert "from 2000-01-01 to 2200-01-01" in answer.json()["errors"][0]["detail"]

@@ -7,7 +7,8 @@ from decimal import Decimal
 from itertools import count
 from typing import Any
 
-from billing.metering import Month, parse_instant
+from berth.common.instants import parse_instant
+from billing.metering import Month
 from billing.models import PriceBook, Rate, Statement, StatementLine
 from billing.services.closing import close_period
 from billing.services.drafts import refresh_tenant

@@ -173,6 +173,52 @@ def test_a_wrong_file_stores_nothing_and_lists_every_wrong_cell(world: MoneyWorl
     assert [model.objects.count() for model in (Job, Node, LedgerEntry)] == [0, 0, 0]
 
 
+FROM_TO = "is not from 2000-01-01 to 2200-01-01"
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("start", "end", "want"),
+    [
+        ("0001-01-01T00:00:00+23:59", HOUR[1], f"start: '0001-01-01T00:00:00+23:59' {FROM_TO}"),
+        ("1999-12-31T23:59:59Z", HOUR[1], f"start: '1999-12-31T23:59:59Z' {FROM_TO}"),
+        (HOUR[0], "9999-12-31T23:59:60Z", f"end: '9999-12-31T23:59:60Z' {FROM_TO}"),
+        (HOUR[0], "9999-12-31T00:00:00-23:00", f"end: '9999-12-31T00:00:00-23:00' {FROM_TO}"),
+        (HOUR[0], "2199-01-01T00:00:00Z", "end: after now, 2026-05-02T00:00:00Z"),
+        (HOUR[0], "2026-05-02T00:00:01Z", "end: after now, 2026-05-02T00:00:00Z"),
+    ],
+)
+def test_usage_of_another_age_is_refused_in_one_line_by_both_runs(
+    world: MoneyWorld, tmp_path, capsys, dry_run: bool, start: str, end: str, want: str
+) -> None:
+    file = tmp_path / "usage.csv"
+    file.write_text("\n".join(csv_of([row(start, end)])), encoding="utf-8")
+
+    with pytest.raises(CommandError, match="1 problem; nothing was stored") as stopped:
+        call_command("import_usage", str(file), *(["--dry-run"] if dry_run else []))
+
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith(str(file))]
+    assert stopped.value.returncode == 2
+    assert told == [f"{file}:2: {want}"]
+    assert not Job.objects.exists()
+
+
+def test_usage_that_ends_now_is_taken(world: MoneyWorld) -> None:
+    assert world.load(row("2026-05-01T23:00:00Z", "2026-05-02T00:00:00Z")).new == 1
+
+
+def test_names_that_cannot_be_seen_are_refused(world: MoneyWorld) -> None:
+    assert problems_of(row(*HOUR, job="a\u202eb"), row(*HOUR, user="\u200b")) == [
+        "2: job: holds a character that cannot be seen, U+202E",
+        "3: user: holds a character that cannot be seen, U+200B",
+    ]
+
+
+def test_a_month_of_another_age_cannot_be_closed(world: MoneyWorld) -> None:
+    with pytest.raises(CommandError, match="9999-12 is not a month from 2000-01 to 2199-12"):
+        call_command("close_period", "9999-12")
+
+
 def test_a_header_that_is_none_is_said_so(world: MoneyWorld) -> None:
     found = import_usage(["a,b,c", row(*HOUR)]).problems
 

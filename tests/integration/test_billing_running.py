@@ -7,7 +7,7 @@ import pytest
 from django.db.models import QuerySet
 from psycopg.types.range import TimestamptzRange
 
-from billing.metering import parse_instant
+from berth.common.instants import parse_instant
 from billing.models import LedgerEntry
 from billing.selectors.usage import use_of
 from billing.services.costs import meter_running, record_costs, settle_ended

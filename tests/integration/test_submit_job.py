@@ -305,6 +305,15 @@ def test_an_image_rule_ends_at_a_boundary_of_the_reference() -> None:
         submit_job(world.member, world.body(roles=[world.role(image="registry.example.evil.org/train:1")]))
 
 
+@pytest.mark.parametrize("instant", ["9999-12-31T00:00:00-23:00", "0001-01-01T00:00:00+23:59", "1999-12-31T23:59:59Z"])
+def test_a_deadline_of_another_age_is_refused_with_the_range(instant: str) -> None:
+    world = a_world()
+    body = world.body(deadline=instant, not_before=instant)
+
+    assert refused(world, body) == {"deadline": "range", "not_before": "range"}
+    assert "Give an instant from 2000-01-01 to 2200-01-01." in message(world, body)
+
+
 def test_a_closing_tenant_takes_no_new_jobs() -> None:
     world = a_world()
     world.tenant.state = "closing"

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from berth.common.instants import InstantRangeError, parse_instant
 from billing.metering import (
     BadClockError,
     Month,
@@ -15,7 +16,6 @@ from billing.metering import (
     cut,
     day_start,
     midnights,
-    parse_instant,
     span,
     within,
 )
@@ -159,6 +159,29 @@ def test_a_day_without_midnight_begins_where_the_clock_jumps() -> None:
 def test_an_instant_needs_an_offset_and_a_real_time(text: str) -> None:
     with pytest.raises(ValueError, match=r"offset|isoformat|must be in|Invalid"):
         parse_instant(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0001-01-01T00:00:00+23:59", "0001-01-01T00:00:00Z", "1999-12-31T23:59:59Z", "2200-01-01T00:00:00.000001Z"),
+        *("9999-12-31T23:59:60Z", "9999-12-31T00:00:00-23:00", "2200-01-01T00:00:00-00:01"),
+    ],
+)
+def test_an_instant_outside_the_years_of_bills_is_refused_with_the_range(text: str) -> None:
+    with pytest.raises(InstantRangeError, match="is not from 2000-01-01 to 2200-01-01"):
+        parse_instant(text)
+
+
+def test_the_ends_of_the_range_are_accepted() -> None:
+    assert parse_instant("2000-01-01T08:00:00+08:00").isoformat() == "2000-01-01T00:00:00+00:00"
+    assert parse_instant("2199-12-31T23:59:60Z").isoformat() == "2200-01-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize("text", ["9999-12", "1999-12", "2200-01"])
+def test_a_month_outside_the_years_of_bills_is_refused_with_the_range(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a month from 2000-01 to 2199-12"):
+        Month.parse(text)
 
 
 @pytest.mark.parametrize("text", ["2026-13", "2026-4", "202604", "2026-04-01", "0000-01", "２０２６-04", ""])

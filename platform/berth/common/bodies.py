@@ -4,6 +4,7 @@ Inside are milli-cards, millicores, MiB and ppm; outside cards with up to three 
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -11,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from rest_framework import serializers
 
+from berth.common.instants import ALLOWED, InstantRangeError, parse_instant
 from berth.common.units import UnitError, from_milli, from_ppm, gib_to_mib, mib_to_gib, to_milli, to_ppm
 
 MAX_AMOUNT = 1_000_000_000
@@ -49,6 +51,24 @@ class StrictSerializer(serializers.Serializer[Any]):
         if unknown:
             raise serializers.ValidationError({name: [why] for name, why in unknown.items()})
         return value
+
+
+class InstantField(serializers.DateTimeField):
+    """An instant with its offset, in the years that `berth.common.instants` allows ↔ UTC."""
+
+    default_error_messages = {
+        "invalid": _("Give an instant with an offset, such as 2026-11-01T00:00:00Z."),
+        "out-of-range": _("Give an instant from %(earliest)s to %(latest)s."),
+    }
+
+    def to_internal_value(self, value: Any) -> datetime:
+        try:
+            return parse_instant(value if isinstance(value, str) and "T" in value.upper() else "")
+        except InstantRangeError:
+            text = self.error_messages["out-of-range"] % ALLOWED
+            raise serializers.ValidationError(text, code="out-of-range") from None
+        except ValueError:
+            self.fail("invalid")
 
 
 def _name_choices(field: Any) -> None:

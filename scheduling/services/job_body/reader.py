@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 
 from berth.common.errors import Problems
+from berth.common.instants import ALLOWED, InstantRangeError, parse_instant
 from berth.common.units import UnitError
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]")
@@ -139,17 +139,12 @@ class BodyReader:
         if value is None:
             return None
         try:
-            found = parse_datetime(value) if isinstance(value, str) and "T" in value.upper() else None
+            return parse_instant(value if isinstance(value, str) and "T" in value.upper() else "")
+        except InstantRangeError:
+            self.problem(key, _("Give an instant from %(earliest)s to %(latest)s.") % ALLOWED, code="range")
         except ValueError:
-            found = None
-        if found is None or found.tzinfo is None:
             self.problem(key, _("Must be an instant with its offset, such as 2026-11-29T10:00:00Z."), code="instant")
-            return None
-        try:
-            return found.astimezone(UTC)
-        except OverflowError:
-            self.problem(key, _("Must be an instant with its offset, such as 2026-11-29T10:00:00Z."), code="instant")
-            return None
+        return None
 
     def below(self, key: str) -> "BodyReader":
         """The mapping at `key`; an empty one if it was not given."""

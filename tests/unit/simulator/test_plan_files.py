@@ -96,6 +96,8 @@ def test_a_transfer_that_is_active_moves_nominal_quota() -> None:
 WRONG = {
     "now is required": ('now: "2026-11-29T10:00:00Z"\n', "", "now is required"),
     "now without an offset": ("10:00:00Z", "10:00:00", ":1: now: must carry an offset (Z or +08:00)"),
+    "now before every bill": ("2026-11-29T10:00:00Z", "0001-01-01T00:00:00+23:59", ":1: now: must be from 2000-01-01 to 2200-01-01"),
+    "now after every bill": ("2026-11-29T10:00:00Z", "9999-12-31T23:59:60Z", ":1: now: must be from 2000-01-01 to 2200-01-01"),
     "an unknown key": ("policy: default", "polcy: default", ":2: polcy: unknown key; known here: now, policy, cluster"),
     "an unknown key of a job": ("max_runtime: 7200", "max_run_time: 7200", "running[0].max_run_time: unknown key"),
     "an unknown node": ("nodes: [n0, n1]", "nodes: [n0, n9]", "running[0].roles[0].nodes: unknown node 'n9'"),
