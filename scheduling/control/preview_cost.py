@@ -1,6 +1,6 @@
 """What a job may cost by the published prices: an estimate, never a bill (SCH-20)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 from berth.common.units import MIB_PER_GIB, MILLI, PPM
 from scheduling.models import EffectivePrice
 from scheduling.selectors.configured import Configured
+from scheduling.services.possible import able_flavors
 from scheduling.services.resolved import ResolvedJob, ResolvedRole
 from scheduling.simulator.eta import EARLIEST_PPM, LIKELY_PPM
 
@@ -39,13 +40,16 @@ class Expected:
 def estimate_cost(job: ResolvedJob, config: Configured, expected: Expected | None) -> CostRange:
     """From the cheapest flavor at the shortest time to the dearest at the longest; `likely` as the plan would place it.
 
+    Only flavors that could ever hold the job count: nobody pays for more cards of a kind than there are.
     With an expected run time that is what `low` and `likely` count; with a limit only, the shares of limits that jobs really
     use, the same as start ranges assume.
     """
     currency, prices = prices_of(job.queue.tenant_id)
     currency = currency or job.queue.tenant.currency
     seconds = _seconds(job)
-    hourly = [_hourly(role, config, prices, expected) for role in job.roles]
+    hourly = [
+        _hourly(role, able_flavors(role, job, config) or role.flavors, config, prices, expected) for role in job.roles
+    ]
     if seconds is None or any(rate is None for rate in hourly):
         return CostRange(None, None, None, currency)
     low, likely, high = (sum(rate[at] for rate in hourly if rate) for at in range(3))
@@ -69,9 +73,9 @@ def _seconds(job: ResolvedJob) -> tuple[Decimal, Decimal, Decimal] | None:
 
 
 def _hourly(
-    role: ResolvedRole, config: Configured, prices: Prices, expected: Expected | None
+    role: ResolvedRole, flavors: Sequence[int], config: Configured, prices: Prices, expected: Expected | None
 ) -> tuple[Decimal, Decimal, Decimal] | None:
-    """An hour of all pods of the role: cheapest, as placed, dearest. None where a price is missing."""
+    """An hour of all pods of the role: cheapest, as placed, dearest of `flavors`. None where a price is missing."""
     pods = Decimal(role.ask.replicas)
     plain = pods * (
         Decimal(role.cpu_m) / MILLI * prices.get(("cpu_core_hour", None), Decimal(0))
@@ -80,7 +84,7 @@ def _hourly(
     if not role.ask.cards_m:
         return plain, plain, plain
     cards = pods * role.ask.cards_m / MILLI
-    rates = {int(config.flavors[at].id): card_rates(int(config.flavors[at].id), prices) for at in role.flavors}
+    rates = {int(config.flavors[at].id): card_rates(int(config.flavors[at].id), prices) for at in flavors}
     known = {flavor: rate for flavor, rate in rates.items() if rate is not None}
     if len(known) < len(rates) or not known:
         return None

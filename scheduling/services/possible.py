@@ -30,6 +30,16 @@ def note_impossible(job: ResolvedJob, config: Configured, problems: Problems) ->
         _check_quota(job, config, problems)
 
 
+def able_flavors(role: ResolvedRole, job: ResolvedJob, config: Configured) -> tuple[int, ...]:
+    """Those of the role's flavors whose nodes, and the queue's quota of them, could ever hold all its pods; in its order."""
+    asked = role.ask.cards_m * role.ask.replicas
+    return tuple(
+        flavor
+        for flavor in role.flavors
+        if _flavor_problem(role, flavor, job, config) is None and asked <= _most(flavor, job, config)
+    )
+
+
 def _check_role(role: ResolvedRole, job: ResolvedJob, config: Configured, problems: Problems, where: str) -> None:
     at = config.pool_index[job.queue.pool_id]
     pool, shapes = config.pools[at], config.shapes.get(at, ())

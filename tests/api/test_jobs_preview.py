@@ -11,7 +11,7 @@ from scheduling.api.preview_schema import PreviewSchema
 from scheduling.models import EffectivePrice, Job
 from tests.api.conftest import ClientFor
 from tests.api.problems import code_of
-from tests.factories import a_finance_user, a_job, a_lease, a_node, a_quota, a_run, an_outsider_member
+from tests.factories import a_finance_user, a_flavor, a_job, a_lease, a_node, a_quota, a_run, an_outsider_member
 from tests.factories.worlds import World, a_world
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +55,32 @@ def test_a_job_that_fits_starts_now_and_is_drawn_card_by_card(client_for: Client
     assert (place["chosen"], place["pods"][0]["cards"]) == (True, [0, 1, 2, 3, 4, 5, 6, 7])
     assert set(found) == set(PreviewSchema().fields)
     assert not Job.objects.exists()
+
+
+def test_flavors_that_could_never_hold_the_job_are_not_in_the_range_of_cost(client_for: ClientFor) -> None:
+    """16 cards: only 8 of the dear kind exist, and the queue may have no more than 8 of the cheap one."""
+    world = a_world()
+    kinds = [(world.flavor, "12.50")]
+    for price, nodes, limit in (("30.00", 1, None), ("5.00", 2, 0)):
+        flavor = a_flavor(pool=world.flavor.pool, cards=8 * nodes)
+        for _number in range(nodes):
+            a_node(flavor=flavor)
+        a_quota(world.queue, flavor=flavor, nominal=8, borrowing_limit=limit)
+        kinds.append((flavor, price))
+    for flavor, price in kinds:
+        EffectivePrice.objects.create(
+            tenant=world.tenant, meter="card_hour", flavor=flavor, price=Decimal(price), currency="CNY",
+            published_at=datetime(2026, 1, 1, tzinfo=UTC),
+        )  # fmt: skip
+    client = client_for(world.member)
+
+    wide = world.body(roles=[world.role(replicas=2, resources={"gpu": 8})], expected_runtime=3600, max_runtime=3600)
+    narrow = world.body(expected_runtime=3600, max_runtime=3600)
+
+    found = preview(client, wide)["cost"]
+    assert found["low"] == "200.00"
+    assert found["high"] == found["likely"], "one flavor is left, and the run time is known"
+    assert [preview(client, narrow)["cost"][name] for name in ("low", "high")] == ["5.00", "30.00"]
 
 
 def test_both_ways_to_place_a_gang_are_offered_with_what_each_strands(client_for: ClientFor) -> None:
