@@ -1,27 +1,32 @@
 """A NUL in an address, a form or a cookie is answered here, once: PostgreSQL holds no such text, and no view should meet it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.translation import gettext as _
 from django.views import defaults
 
-from berth.common.problems import is_api, plain_problem
+from berth.common.problems import invalid_query, is_api
 
 NUL: Final = "\x00"
 FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
 
 class RefusedCharactersMiddleware:
-    """400 for a NUL in path, query, cookies, or the fields of a page's form. Bodies of the API are their parser's matter."""
+    """400 for a NUL in query, cookies, a page's path, or the fields of a page's form.
+
+    Below the API nothing is at a path with a NUL (404, as for any other name that nothing has), and bodies are their parser's matter.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if NUL in request.path_info or any(NUL in text for text in _texts(request)):
-            return _refusal(request)
+        wrong = [name for name, values in request.GET.lists() if any(NUL in str(text) for text in (name, *values))]
+        in_cookie = any(NUL in text for text in request.COOKIES.values())
+        if wrong or in_cookie or (NUL in request.path_info and not is_api(request)):
+            return _refusal(request, wrong)
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_view: Any) -> HttpResponseBase | None:
@@ -32,14 +37,7 @@ class RefusedCharactersMiddleware:
         return _refusal(request) if any(NUL in str(text) for text in sent) else None
 
 
-def _texts(request: HttpRequest) -> Iterator[str]:
-    for name, values in request.GET.lists():
-        yield name
-        yield from map(str, values)
-    yield from request.COOKIES.values()
-
-
-def _refusal(request: HttpRequest) -> HttpResponseBase:
+def _refusal(request: HttpRequest, parameters: Sequence[str] = ()) -> HttpResponseBase:
     if is_api(request):
-        return plain_problem(400, _("The address holds a NUL character (%00), which no text may hold."))
+        return invalid_query(parameters, _("This text holds a character that cannot be stored."))
     return defaults.bad_request(request, ValueError())

@@ -15,7 +15,7 @@ ADDRESSES = (
     *("/?tenant=%00", "/?%00=1", "/quota/?tenant=%00", "/statements/?tenant=a%00b", "/statements/%00/", "/jobs/%00/"),
     *("/admin/tenants/tenant/?state__exact=%00", "/admin/tenants/tenant/?q=%00", "/admin/login/?next=%00"),
     *("/accounts/login/?next=%00", "/submit/?clone=%00", "/%00", "/static/%00"),
-    *("/api/v1/jobs?q=%00", "/api/v1/jobs?tenant=%00", "/api/v1/tenants/%00", "/api/v1/usage?by=%00", "/api/%00"),
+    *("/api/v1/jobs?q=%00", "/api/v1/jobs?tenant=%00", "/api/v1/usage?by=%00", "/api/v1/schema?a%00=1"),
 )
 
 
@@ -30,6 +30,7 @@ def test_a_nul_in_an_address_is_refused(client: Client, address: str) -> None:
     if address.startswith("/api/"):
         assert answer.headers["Content-Type"] == "application/problem+json"
         assert answer.json()["code"] == "invalid"
+        assert answer.json()["errors"][0]["location"] == "query"
     else:
         assert "This request cannot be read" in answer.content.decode()
 

@@ -1,7 +1,7 @@
 """One handler from exceptions to RFC 9457 problem details, for the API's views and for what Django answers below `/api/`."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -165,6 +165,13 @@ def plain_problem(status_code: int, detail: Any = None, code: str | None = None)
     return JsonResponse(body, status=status_code, content_type=CONTENT_TYPE)
 
 
+def invalid_query(parameters: Sequence[str], detail: str) -> JsonResponse:
+    """A problem outside DRF: query parameters that are all wrong in the same way."""
+    errors = list(_violations({name: [detail] for name in parameters}, "query"))
+    body = problem(400, CODES[400], InvalidError.message if errors else detail, errors=errors)
+    return JsonResponse(body, status=400, content_type=CONTENT_TYPE)
+
+
 def is_api(request: HttpRequest) -> bool:
     return request.path_info.startswith(API_PREFIX)
 
@@ -197,6 +204,7 @@ __all__ = [
     "ErrorDetail",
     "ProblemSerializer",
     "exception_handler",
+    "invalid_query",
     "is_api",
     "plain_problem",
     "problem",
