@@ -189,3 +189,24 @@ def test_an_unknown_flavor_is_listed_also_where_the_number_of_cards_is_wrong(cli
     answer = client_for(world.member).post("/api/v1/jobs", body)
 
     assert set(wrong_fields(answer)) == {"tier", "roles[0].resources.gpu", "roles[0].resources.flavors[0]"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "want"),
+    [
+        ('{"slug": "a", "slug": "b", "name": "n"}', {"slug"}),
+        ('{"slug": "a", "labels": {"x": 1, "x": 1, "y": [{"z": 1, "z": 2}]}}', {"labels.x", "labels.y.0.z"}),
+        ('{"\\ud800": 1, "\\ud800": 2}', {"body", ""}),
+    ],
+)
+def test_a_name_that_stands_twice_is_told_and_neither_value_is_taken(
+    client_for: ClientFor, sent: str, want: set[str]
+) -> None:
+    assert set(wrong_fields(_post(client_for(a_platform_admin()), sent))) <= want
+
+
+@pytest.mark.parametrize(
+    "sent", ['{"a": ' * 65 + "1" + "}" * 65, '{"a": ' + "[" * 900 + "]" * 900 + "}", "[" * 100_000]
+)
+def test_a_body_that_is_nested_too_deep_is_malformed(client_for: ClientFor, sent: str) -> None:
+    assert code_of(_post(client_for(a_platform_admin()), sent)) == (400, "malformed")

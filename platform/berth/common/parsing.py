@@ -1,6 +1,7 @@
 """The API's only body parser: strict JSON of limited size, with everything refused here that the database could not hold."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -11,6 +12,9 @@ from rest_framework.parsers import BaseParser
 from rest_framework.settings import api_settings
 
 MAX_BODY_BYTES = 1024 * 1024
+MAX_DEPTH = 64
+"""Levels of objects and lists within each other: far more than any body has."""
+MOST_REPEATED = 20
 
 
 class TooLarge(APIException):
@@ -25,7 +29,7 @@ class TooLarge(APIException):
 
 
 class StrictJSONParser(BaseParser):
-    """`application/json` in UTF-8 only; no NaN, no number beyond a double, no NUL or half a surrogate pair in any text."""
+    """`application/json` in UTF-8 only; no NaN, no number beyond a double, no NUL or half a surrogate pair in any text, no name twice."""
 
     media_type = "application/json"
 
@@ -39,17 +43,75 @@ class StrictJSONParser(BaseParser):
         if len(raw) > MAX_BODY_BYTES:
             raise TooLarge(MAX_BODY_BYTES)
         try:
-            text = raw.decode("utf-8")
-            found = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+            found, problems = read_json(raw.decode("utf-8"))
         except (ValueError, RecursionError) as error:
             raise ParseError(_("The body is not valid JSON: %(why)s") % {"why": _why(error)}) from error
         if not isinstance(found, dict):
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [_("Give a JSON object.")]})
-        if "\\u" in text:
-            problems = list(_unstorable(found, ()))
-            if problems:
-                raise ValidationError(_nested(problems))
+        if problems:
+            raise ValidationError({field or "body": [message] for field, message in problems.items()})
         return found
+
+
+class _Repeating(dict[str, Any]):
+    """An object in which some names stood more than once."""
+
+    repeated: tuple[str, ...] = ()
+
+
+def read_json(text: str) -> tuple[Any, dict[str, str]]:
+    """What `text` says, and what is wrong with it by field: names given twice, texts that cannot be stored.
+
+    Raises ValueError where it is no JSON, RecursionError where it is nested deeper than MAX_DEPTH.
+    """
+    twice: list[_Repeating] = []
+
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(members)
+        if len(found) == len(members):
+            return found
+        again = _Repeating(found)
+        times = Counter(name for name, _value in members)
+        again.repeated = tuple(name for name, count in times.items() if count > 1)[:MOST_REPEATED]
+        twice.append(again)
+        return again
+
+    found = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=pairs)
+    _refuse_depth(found)
+    problems: dict[str, str] = {}
+    if "\\u" in text:
+        problems |= dict.fromkeys(unstorable_fields(found), _("This text holds a character that cannot be stored."))
+    if twice:
+        problems |= dict.fromkeys(map(".".join, _repeated(found, ())), _("Given more than once."))
+    return found, problems
+
+
+def _refuse_depth(found: Any) -> None:
+    level = [found]
+    for _depth in range(MAX_DEPTH + 1):
+        if not level:
+            return
+        level = [
+            item
+            for value in level
+            if isinstance(value, dict | list)
+            for item in (value.values() if isinstance(value, dict) else value)
+        ]
+    if level:
+        raise RecursionError
+
+
+def _repeated(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Paths of all names that stand more than once in their object."""
+    if isinstance(value, _Repeating):
+        for name in value.repeated:
+            yield (*path, name if storable(name) else "")
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _repeated(item, (*path, name if storable(name) else ""))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _repeated(item, (*path, str(index)))
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -72,6 +134,11 @@ def storable(text: str) -> bool:
     return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
 
 
+def unstorable_fields(value: Any) -> Iterator[str]:
+    """Dotted names of all texts that cannot be stored; the object around a name that cannot."""
+    return map(".".join, _unstorable(value, ()))
+
+
 def _unstorable(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Paths of all texts, names of members included, that cannot be stored."""
     if isinstance(value, str):
@@ -86,8 +153,3 @@ def _unstorable(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _unstorable(item, (*path, str(index)))
-
-
-def _nested(paths: list[tuple[str, ...]]) -> dict[str, Any]:
-    message = _("This text holds a character that cannot be stored.")
-    return {".".join(path) or "body": [message] for path in paths}
