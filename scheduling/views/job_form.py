@@ -4,7 +4,7 @@ A body that was sent as YAML may hold more than the form shows (further roles, v
 only replaces what it shows. Words and ranges are judged by the services, not here.
 """
 
-import json
+import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -13,9 +13,13 @@ from typing import Any, Final
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from berth.common.errors import FieldProblem, InvalidError
+from berth.common.parsing import read_json
+
 Body = dict[str, Any]
 
-DURATION: Final = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(s|sec|秒|m|min|分|分钟|h|小时|d|天)?\s*$", re.IGNORECASE)
+DURATION: Final = re.compile(r"^\s*(\d{1,12}(?:\.\d{1,6})?)\s*(s|sec|秒|m|min|分|分钟|h|小时|d|天)?\s*$", re.IGNORECASE)
+LONGEST_NUMBER: Final = 40
 SECONDS: Final = {
     "s": 1,
     "sec": 1,
@@ -100,7 +104,7 @@ def fields_of(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def body_of_form(form: QueryDict) -> Body:
-    """The body that the form says: what it shows, laid over what it was opened with (`rest`)."""
+    """The body that the form says: what it shows, laid over what it was opened with (`rest`). Raises InvalidError if that is unreadable."""
     body = _rest(form.get("rest", ""))
     tenant, _slash, queue = form.get("queue", "").partition("/")
     _put(body, "tenant", tenant)
@@ -163,11 +167,17 @@ def _first_role(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _rest(text: str) -> Body:
-    try:
-        body = json.loads(text) if text else {}
-    except ValueError:
+    """What the form does not show, as the page wrote it. Raises InvalidError for anything else."""
+    if not text:
         return {}
-    return body if isinstance(body, dict) else {}
+    try:
+        body, wrong = read_json(text)
+    except (ValueError, RecursionError):
+        body, wrong = None, {}
+    if isinstance(body, dict) and not wrong:
+        return body
+    message = _("What the form does not show could not be read. Open it again, or write the job as YAML.")
+    raise InvalidError([FieldProblem("body", "rest", message)])
 
 
 def _topology(form: QueryDict) -> Body | None:
@@ -192,14 +202,17 @@ def _number(text: str) -> int | float | str | None:
     text = text.strip().replace(",", "")
     if not text:
         return None
+    if len(text) > LONGEST_NUMBER:
+        return text
     try:
         return int(text)
     except ValueError:
         pass
     try:
-        return float(text) if text.lower() not in ("nan", "inf", "-inf", "infinity") else text
+        value = float(text)
     except ValueError:
         return text
+    return value if math.isfinite(value) else text
 
 
 def _seconds(text: str) -> int | str | None:

@@ -11,8 +11,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from berth.common.bodies import MAX_AMOUNT
 from berth.common.errors import FieldProblem, ForbiddenError, InvalidError, NotFoundError
 from scheduling.control.preview import preview_job
+from scheduling.models import Job
 from scheduling.selectors.freshness import current_freshness
 from scheduling.selectors.job_page import visible_job
 from scheduling.selectors.submit_choices import submit_choices
@@ -24,6 +26,8 @@ from scheduling.views.preview_face import face_of
 from tenants.access.page_request import PageRequest
 
 FORM, YAML = "form", "yaml"
+LONGEST_ID = 18
+"""Digits of any job's number that the database can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,11 @@ def submit(request: PageRequest) -> HttpResponse:
     """GET opens an empty or cloned form; POST submits it, or (`face`) shows the same body with its other face."""
     if request.method != "POST":
         return _page(request, _opened_with(request), face=request.GET.get("face", FORM))
-    source = request.POST.get("clone", "")
-    cloned = visible_job(request.user, int(source)) if source.isdecimal() else None
+    cloned = _cloned(request, request.POST.get("clone", ""))
     try:
         body = _body(request)
     except InvalidError as error:
-        return _page(request, {}, face=YAML, text=request.POST.get("yaml", ""), problems=error.problems)
+        return _unreadable(request, error)
     if "face" in request.POST:
         return _page(request, body, face=request.POST["face"])
     try:
@@ -98,9 +101,9 @@ def _page(request: PageRequest, body: Body, *, face: str, text: str | None = Non
 
 def _opened_with(request: PageRequest) -> Body:
     """A clone's body, or an empty one for the first queue of the chosen tenant."""
-    source = request.GET.get("clone", "")
-    if source.isdecimal():
-        return body_of(visible_job(request.user, int(source)))
+    cloned = _cloned(request, request.GET.get("clone", ""))
+    if cloned is not None:
+        return body_of(cloned)
     tenant = request.tenant or None
     choices = submit_choices(request.user).queues
     mine = [choice for choice in choices if tenant is None or choice.tenant == tenant.slug] or list(choices)
@@ -108,8 +111,26 @@ def _opened_with(request: PageRequest) -> Body:
     return {"tenant": mine[0].tenant, "queue": mine[0].name, **body} if mine else body
 
 
+def _cloned(request: PageRequest, source: str) -> Job | None:
+    """The job that is cloned, None for none. Raises NotFoundError for what is no job's number."""
+    if not source:
+        return None
+    if not (source.isascii() and source.isdecimal() and len(source) <= LONGEST_ID):
+        raise NotFoundError
+    return visible_job(request.user, int(source))
+
+
+def _unreadable(request: PageRequest, error: InvalidError) -> HttpResponse:
+    """The page with what was typed and why it cannot be read; what the form did not show is lost, and the page says so."""
+    if request.POST.get("shown") == YAML:
+        return _page(request, {}, face=YAML, text=request.POST.get("yaml", ""), problems=error.problems)
+    typed = request.POST.copy()
+    typed.pop("rest", None)
+    return _page(request, body_of_form(typed), face=FORM, problems=error.problems)
+
+
 def _body(request: PageRequest) -> Body:
-    """Raises InvalidError for YAML that is none."""
+    """Raises InvalidError for YAML that is none, and for a form whose hidden part cannot be read."""
     if request.POST.get("shown") == YAML:
         body = body_from_yaml(request.POST.get("yaml", ""))
         return body if isinstance(body, dict) else {}
@@ -123,6 +144,13 @@ def _shown(problems: Any) -> list[ShownProblem]:
 def _cards(body: Body) -> int | float | None:
     """Cards of all pods together, for the button's words; None where the body does not say so in numbers."""
     try:
-        return sum(role["replicas"] * role.get("resources", {}).get("gpu", 0) for role in body["roles"])
+        parts = [(role["replicas"], (role.get("resources") or {}).get("gpu", 0)) for role in body["roles"]]
     except (KeyError, TypeError, AttributeError):
         return None
+    if not all(_is_count(value) for part in parts for value in part):
+        return None
+    return sum(replicas * cards for replicas, cards in parts)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_AMOUNT
