@@ -118,7 +118,7 @@ class ArraySchema(Body):
 
 
 class JobBodySchema(Body):
-    """A job as it is submitted; what is left out has the defaults of CONTRACT section 2."""
+    """A job as it is submitted; what is left out has its default, for the most part the queue's or the card's part of a node."""
 
     tenant = serializers.CharField(max_length=40)
     queue = serializers.CharField(max_length=40)
@@ -241,7 +241,7 @@ class RunSchema(Fields):
     preemption = PreemptionSchema(allow_null=True)
     progress = NumberField(allow_null=True)
     step = serializers.IntegerField(allow_null=True)
-    loss = NumberField(allow_null=True)
+    loss = NumberField(allow_null=True, help_text="As the training reports it, like `step`; null until it does.")
     checkpoint = RunCheckpointSchema(allow_null=True)
 
 

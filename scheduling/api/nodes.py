@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from scheduling.api.amounts import cards, gib
 from scheduling.api.job_schema import NumberField
-from scheduling.control.node_operations import order_card, order_node
+from scheduling.control.node_operations import NODE_ORDERS, order_card, order_node
 from scheduling.models import Card, Node
 from scheduling.selectors.node_facts import NodeFacts, node_facts
 from tenants.access.viewset import BerthViewSet
@@ -45,8 +45,20 @@ class NodeSchema(Fields):
     free = NodeAmountsSchema(help_text="What could be started on it; 0 while it starts nothing.")
     topology = serializers.DictField(child=serializers.CharField(), help_text="Level → domain.")
     cards = CardSchema(many=True)
-    last_sign_at = serializers.DateTimeField(allow_null=True)
+    last_sign_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="Of a node in service the cluster's last full answer, which is of seconds ago; else its last sign of life.",
+    )
     lost_at = serializers.DateTimeField(allow_null=True)
+
+
+class NodeOrderSchema(NodeSchema):
+    """The node as last observed: what was asked for shows in it once the cluster was looked at again, in a second or two.
+
+    Only a node's silence takes longer to be noticed: it counts as lost after as long as its heartbeats may be late.
+    """
+
+    requested = serializers.ChoiceField(choices=tuple(NODE_ORDERS), help_text="The order that the cluster has taken.")
 
 
 class NodeFilter(django_filters.FilterSet):
@@ -90,45 +102,49 @@ class NodeViewSet(BerthViewSet):
     def retrieve(self, request: Request, **_path: str) -> Response:
         return self._answer(self.get_object())
 
-    @extend_schema(operation_id="nodes_fail", request=None, responses={202: NodeSchema})
+    @extend_schema(operation_id="nodes_fail", request=None, responses={202: NodeOrderSchema})
     def fail(self, request: Request, **_path: str) -> Response:
-        """The node falls silent; what it holds is lost and placed anew. The answer is the node as last observed."""
+        """The node falls silent; what it holds is lost and placed anew. 202: taken; the answer is the node as last observed."""
         return self._order("fail")
 
-    @extend_schema(operation_id="nodes_recover", request=None, responses={202: NodeSchema})
+    @extend_schema(operation_id="nodes_recover", request=None, responses={202: NodeOrderSchema})
     def recover(self, request: Request, **_path: str) -> Response:
         return self._order("recover")
 
-    @extend_schema(operation_id="nodes_cordon", request=None, responses={202: NodeSchema})
+    @extend_schema(operation_id="nodes_cordon", request=None, responses={202: NodeOrderSchema})
     def cordon(self, request: Request, **_path: str) -> Response:
         """It starts nothing new and keeps what it runs."""
         return self._order("cordon")
 
-    @extend_schema(operation_id="nodes_uncordon", request=None, responses={202: NodeSchema})
+    @extend_schema(operation_id="nodes_uncordon", request=None, responses={202: NodeOrderSchema})
     def uncordon(self, request: Request, **_path: str) -> Response:
         return self._order("uncordon")
 
-    @extend_schema(operation_id="nodes_cards_fail", request=None, responses={202: NodeSchema})
+    @extend_schema(operation_id="nodes_cards_fail", request=None, responses={202: NodeOrderSchema})
     def fail_card(self, request: Request, **_path: str) -> Response:
         """The card goes out of service; who holds it is placed anew."""
         return self._order_card("fail")
 
-    @extend_schema(operation_id="nodes_cards_recover", request=None, responses={202: NodeSchema})
+    @extend_schema(operation_id="nodes_cards_recover", request=None, responses={202: NodeOrderSchema})
     def recover_card(self, request: Request, **_path: str) -> Response:
         return self._order_card("recover")
 
     def _order(self, order: str) -> Response:
         node = self.get_object()
         order_node(self.user, node, order)
-        return self._answer(node, status.HTTP_202_ACCEPTED)
+        return self._taken(node, order)
 
     def _order_card(self, order: str) -> Response:
         node = self.get_object()
         order_card(self.user, node, int(self.kwargs["index"]), order)
-        return self._answer(node, status.HTTP_202_ACCEPTED)
+        return self._taken(node, order)
 
-    def _answer(self, node: Node, status_code: int = status.HTTP_200_OK) -> Response:
-        return Response(node_document(node_facts([node])[0]), status=status_code)
+    def _taken(self, node: Node, order: str) -> Response:
+        document = {**node_document(node_facts([node])[0]), "requested": order}
+        return Response(document, status=status.HTTP_202_ACCEPTED)
+
+    def _answer(self, node: Node) -> Response:
+        return Response(node_document(node_facts([node])[0]))
 
 
 def node_document(facts: NodeFacts) -> dict[str, Any]:
@@ -156,6 +172,6 @@ def node_document(facts: NodeFacts) -> dict[str, Any]:
             }
             for each in facts.cards
         ],
-        "last_sign_at": node.last_sign_at,
+        "last_sign_at": facts.last_sign_at,
         "lost_at": node.lost_at,
     }

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Sum
 
@@ -33,6 +34,14 @@ class NodeFacts:
     @property
     def state(self) -> str:
         return "cordoned" if self.node.cordoned and self.node.state == Node.State.READY else self.node.state
+
+    @property
+    def last_sign_at(self) -> datetime | None:
+        """A node's row is written when something about it changes. One in service was there at its cluster's last full list."""
+        signs = [self.node.last_sign_at]
+        if self.node.state == Node.State.READY:
+            signs.append(self.node.cluster.last_listed_at)
+        return max((sign for sign in signs if sign is not None), default=None)
 
     @property
     def is_open(self) -> bool:

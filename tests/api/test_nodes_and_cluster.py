@@ -1,12 +1,12 @@
 """`/nodes`, `/cluster`, `/cycles`, `/reservations` and `POST /runs/{id}/report`."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from scheduling.api.cluster import ClusterSchema
 from scheduling.api.nodes import NodeSchema
-from scheduling.models import Cycle, Run
+from scheduling.models import Cycle, Node, Run
 from scheduling.services.run_reports import token_digest
 from scheduling.services.submit import submit_job
 from tests.api.conftest import ClientFor
@@ -61,6 +61,23 @@ def test_the_partition_of_another_tenant_is_not_seen(client_for: ClientFor) -> N
     assert code_of(client.get(f"/api/v1/nodes/{theirs.cluster.name}/{theirs.name}")) == (404, "not-found")
     assert [row["name"] for row in client.get("/api/v1/nodes").json()["results"]] == [world.flavor.nodes.get().name]
     assert theirs.pool.name not in [pool["name"] for pool in client.get("/api/v1/cluster").json()["pools"]]
+
+
+def test_a_node_in_service_was_seen_when_its_cluster_last_answered(client_for: ClientFor) -> None:
+    """Rows of nodes are written when they change; of a lost one only its own last sign counts."""
+    world = a_world(nodes=2)
+    ready, lost = world.flavor.nodes.order_by("pk")
+    Node.objects.filter(flavor=world.flavor).update(last_sign_at=AT)
+    Node.objects.filter(pk=lost.pk).update(state="lost", lost_at=AT)
+    address = f"/api/v1/nodes/{ready.cluster.name}"
+    client = client_for(world.member)
+
+    unlisted = client.get(f"{address}/{ready.name}").json()["last_sign_at"]
+    type(ready.cluster).objects.update(last_listed_at=AT + timedelta(hours=17))
+
+    assert unlisted == "2026-11-29T10:00:00Z"
+    assert client.get(f"{address}/{ready.name}").json()["last_sign_at"] == "2026-11-30T03:00:00Z"
+    assert client.get(f"{address}/{lost.name}").json()["last_sign_at"] == "2026-11-29T10:00:00Z"
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -3,10 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from rest_framework.test import APIClient
 
+from scheduling.api.nodes import NodeOrderSchema
 from scheduling.cluster.faults import FaultKind
 from scheduling.cluster.virtual import FailNode, NodeFailure, RecoverNode, SetCardHealth
 from scheduling.models import Card, Job, Node
+from tests.factories import a_platform_admin, a_token
 from tests.integration.loop_scene import Scene
 
 
@@ -41,6 +44,19 @@ def test_a_silent_nodes_run_ends_at_its_last_sign_and_its_job_starts_elsewhere(s
     assert again.number == 2
     assert again.pods.get().node in {first, second} - {home}
     assert Job.objects.get(pk=job.pk).order_at == job.order_at
+
+
+@pytest.mark.parametrize("order", ["fail", "recover", "cordon", "cards/0/fail"])
+def test_an_order_by_rest_is_acknowledged_before_it_shows(scene: Scene, order: str) -> None:
+    node = scene.add_nodes()[0]
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {a_token(a_platform_admin())}")
+
+    answer = client.post(f"/api/v1/nodes/{node.cluster.name}/{node.name}/{order}")
+
+    found = answer.json()
+    assert (answer.status_code, found["requested"], found["state"]) == (202, order.rsplit("/", maxsplit=1)[-1], "ready")
+    assert set(found) == set(NodeOrderSchema().fields)
 
 
 def test_one_missed_beat_kills_nothing(scene: Scene) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 SCHEMA_SETTINGS: dict[str, Any] = {
     "TITLE": "Berth",
-    "DESCRIPTION": "A multi-tenant GPU training platform: submit, follow and pay for jobs. See CONTRACT section 2.",
+    "DESCRIPTION": "A multi-tenant GPU training platform: submit, follow and pay for jobs.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
