@@ -44,7 +44,7 @@ class Names:
         )
 
     def flavor(self, row: Named) -> Flavor | None:
-        """By its full name; a name without `@` means the queue's own pool first (CONTRACT section 2)."""
+        """By its full name; a name without `@` means the queue's own pool first (docs/api-jobs.md)."""
         queue = self.queues.get((row.tenant, row.queue))
         own = self.own.get((queue.pool_id, row.flavor)) if queue else None
         return own or self.flavors.get(row.flavor)

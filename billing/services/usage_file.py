@@ -1,4 +1,4 @@
-"""Reads a file of past usage (CONTRACT section 7) into rows, and lists everything that is wrong with it."""
+"""Reads a file of past usage into rows, and lists everything that is wrong with it."""
 
 import csv
 import hashlib

@@ -1,4 +1,4 @@
-"""Imports usage of the past from a file: all of it or, if anything is wrong, nothing (CONTRACT section 7)."""
+"""Imports usage of the past from a file: all of it or, if anything is wrong, nothing."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field

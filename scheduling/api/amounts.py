@@ -20,7 +20,7 @@ def gib(mib: int) -> int | float:
 
 
 def amounts_document(amounts: Mapping[str, int]) -> dict[str, int | float]:
-    """By resource key (CONTRACT section 2), from milli-cards, millicores, MiB and nodes."""
+    """By resource key (docs/api-jobs.md), from milli-cards, millicores, MiB and nodes."""
     return {key: _amount(key.partition(":")[0], value) for key, value in amounts.items()}
 
 

@@ -1,4 +1,4 @@
-"""A job as answers show it (CONTRACT section 2). Shapes rows and facts only; every amount is in people's units."""
+"""A job as answers show it (docs/api-jobs.md). Shapes rows and facts only; every amount is in people's units."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A preview as the answer shows it (CONTRACT section 2)."""
+"""A preview as the answer shows it (docs/api-jobs.md)."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a platform admin does to the machines of a simulated cluster: fail, recover and cordon nodes and cards (CONTRACT section 3).
+"""What a platform admin does to the machines of a simulated cluster: fail, recover and cordon nodes and cards (docs/simulator.md).
 
 The order goes to the cluster; the platform learns of it like of any other event, by observing.
 """

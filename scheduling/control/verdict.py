@@ -76,7 +76,7 @@ def judge(state: RunState, stop_reason: str, pods: Sequence[PodFacts]) -> Verdic
 
 
 def classify(pod: PodFacts) -> EndReason:
-    """The end reason of a pod that ended badly or is gone without an end (CONTRACT section 2)."""
+    """The end reason of a pod that ended badly or is gone without an end (docs/reasons.md)."""
     if any(mark in pod.message for mark in GPU_OOM_MARKS):
         return EndReason.GPU_OOM
     if pod.reason in _REASONS:

@@ -116,7 +116,7 @@ class Capacity:
 
 
 def keys_of(snapshot: Snapshot, column: int) -> tuple[str, ...]:
-    """Resource keys of a quota column (CONTRACT section 2): cards under their total and by flavor."""
+    """Resource keys of a quota column (docs/api-jobs.md): cards under their total and by flavor."""
     flavors = len(snapshot.flavors)
     if column < flavors:
         return "gpu", f"gpu:{snapshot.flavors[column].name}"

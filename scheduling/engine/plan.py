@@ -10,7 +10,7 @@ from scheduling.engine.snapshot import Id
 from scheduling.engine.vocabulary import PreemptReason, ReservationKind, WaitCode
 
 Amounts = Mapping[str, int]
-"""Resource key of CONTRACT section 2 (`gpu`, `gpu:<flavor>`, `cpu`, `memory_gib`, `vram_gib`, `nodes`) -> integer in engine units:
+"""Resource key of docs/api-jobs.md (`gpu`, `gpu:<flavor>`, `cpu`, `memory_gib`, `vram_gib`, `nodes`) -> integer in engine units:
 milli-cards, millicores, MiB, nodes."""
 
 

@@ -1,4 +1,4 @@
-"""Every number and switch of the rules, named, with its default; presets change some of them (CONTRACT section 4)."""
+"""Every number and switch of the rules, named, with its default; presets change some of them (docs/simulator.md)."""
 
 from dataclasses import dataclass, replace
 from typing import Final

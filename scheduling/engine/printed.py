@@ -1,4 +1,4 @@
-"""Shares of every tree node as printed (CONTRACT section 6): keys are `tenant/queue`, `tenant` and cohort names."""
+"""Shares of every tree node as printed (docs/simulator.md): keys are `tenant/queue`, `tenant` and cohort names."""
 
 from scheduling.engine.plan import Share
 from scheduling.engine.share import over_quota

@@ -10,7 +10,7 @@ ACCEPTED_MODES = frozenset({CardMode.WHOLE, CardMode.ANY})
 
 
 class UnsupportedAsk(ValueError):  # noqa: N818 (an ask, not a failure of ours)
-    """A well-formed ask that needs a rule this version lacks. `problems` are (field, code): the field as in CONTRACT section 2."""
+    """A well-formed ask that needs a rule this version lacks. `problems` are (field, code): the field as in docs/api-jobs.md."""
 
     def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
         self.problems = tuple(problems)

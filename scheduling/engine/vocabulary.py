@@ -1,4 +1,4 @@
-"""Closed lists shared by engine, loop and doors: tiers, modes, states, wait codes, preempt reasons (CONTRACT section 2)."""
+"""Closed lists shared by engine, loop and doors: tiers, modes, states, wait codes, preempt reasons (docs/reasons.md)."""
 
 from enum import IntEnum, StrEnum
 

@@ -257,7 +257,7 @@ class SegmentQuarantine(models.Model):
 
 
 class ImportedEvent(models.Model):
-    """Identity of one imported usage row: `(source, event_id)` for ever, and a digest of its content (CONTRACT section 7)."""
+    """Identity of one imported usage row: `(source, event_id)` for ever, and a digest of its content."""
 
     source = models.CharField(max_length=64)
     event_id = models.CharField(max_length=200)

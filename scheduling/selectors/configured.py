@@ -65,7 +65,7 @@ class Configured:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Resource keys (CONTRACT section 2) of the quota columns."""
+        """Resource keys (docs/api-jobs.md) of the quota columns."""
         return (*(f"gpu:{flavor.name}" for flavor in self.flavors), "cpu", "memory_gib", "vram_gib")
 
     def levels_of(self, pool: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The cluster file of `simulate` and the `cluster` mapping of `plan` (CONTRACT section 4) -> `Cluster`."""
+"""The cluster file of `simulate` and the `cluster` mapping of `plan` (docs/simulator.md) -> `Cluster`."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -1,8 +1,9 @@
-"""`budgets`, `recent_evictions`, `reservations` and `transfers` of a plan file (CONTRACT section 6)."""
+"""`budgets`, `recent_evictions`, `reservations` and `transfers` of a plan file (docs/simulator.md)."""
 
 from dataclasses import replace
 from decimal import Decimal
 
+from berth.common.shown import shown
 from scheduling.engine.snapshot import CPU, MEMORY, VRAM, Eviction, Queue, Reservation, TreeNode
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import ReservationKind
@@ -51,7 +52,7 @@ class _Lookup:
 
     def __call__(self, text: str) -> int:
         if text not in self._index:
-            raise WrongValueError(f"unknown {self._what} {text!r}; known: {', '.join(self._index) or 'none'}")
+            raise WrongValueError(f"unknown {self._what} {shown(text)}; known: {', '.join(self._index) or 'none'}")
         return self._index[text]
 
 

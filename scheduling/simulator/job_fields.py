@@ -1,8 +1,9 @@
-"""One job of a plan file, with every field of CONTRACT section 2 -> `JobEntry`. What the engine does not decide by is checked and dropped."""
+"""One job of a plan file, with every field of docs/api-jobs.md -> `JobEntry`. What the engine does not decide by is checked and dropped."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from berth.common.shown import shown
 from scheduling.engine.snapshot import RoleAsk, Shape
 from scheduling.engine.topology import HOST
 from scheduling.engine.units import CARD, NEVER
@@ -129,7 +130,7 @@ def level_of(cluster: Cluster) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text not in known:
-            raise WrongValueError(f"unknown level {text!r}; the nodes have: {', '.join(known)}")
+            raise WrongValueError(f"unknown level {shown(text)}; the nodes have: {', '.join(known)}")
         return text
 
     return parse
@@ -150,7 +151,7 @@ def _roles(
     for entry in fields.each("roles"):
         role = _role(entry, cluster, queue)
         if any(other.name == role.name for other in roles):
-            entry.problem("name", f"role {role.name!r} is there twice")
+            entry.problem("name", f"role {shown(role.name)} is there twice")
         if running:
             places.append(RolePlaces(len(roles), _nodes(entry, cluster, role)))
         entry.close()
@@ -204,9 +205,9 @@ def whole_cards(text: str) -> int:
     """Cards of one pod -> milli-cards; whole numbers only until cards can be shared."""
     cards_m = quantities.milli_cards(text)
     if 0 < cards_m < CARD:
-        raise WrongValueError(f"shares of a card (SCH-13) are not supported yet: give whole cards, is {text}")
+        raise WrongValueError(f"shares of a card (SCH-13) are not supported yet: give whole cards, is {shown(text)}")
     if cards_m % CARD:
-        raise WrongValueError(f"must be a whole number of cards, is {text}")
+        raise WrongValueError(f"must be a whole number of cards, is {shown(text)}")
     return cards_m
 
 
@@ -223,7 +224,7 @@ def _nodes(fields: Fields, cluster: Cluster, role: RoleAsk) -> tuple[int, ...]:
     names = fields.words("nodes", quantities.word)
     unknown = [name for name in names if name not in cluster.node_index]
     for name in dict.fromkeys(unknown):
-        fields.problem("nodes", f"unknown node {name!r}")
+        fields.problem("nodes", f"unknown node {shown(name)}")
     if len(names) != role.replicas:
         fields.problem("nodes", f"names {len(names)} nodes for {role.replicas} pods; one entry a pod is needed")
     return tuple(cluster.node_index[name] for name in names if name not in unknown)

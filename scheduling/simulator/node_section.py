@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from berth.common.shown import shown
 from scheduling.engine.snapshot import Cards, Nodes
 from scheduling.engine.vocabulary import CardMode, NodeState
 from scheduling.simulator import quantities
@@ -58,7 +59,7 @@ def read_nodes(document: Fields, flavors: dict[str, FlavorEntry]) -> dict[str, N
                 break
             if entry.name in found:
                 fields.problem(
-                    "name", f"node {entry.name!r} is there twice (with count above 1 a name needs a place: n{{i}})"
+                    "name", f"node {shown(entry.name)} is there twice (with count above 1 a name needs a place: n{{i}})"
                 )
                 break
             found[entry.name] = entry
@@ -70,7 +71,7 @@ def _template(fields: Fields, flavors: dict[str, FlavorEntry]) -> NodeEntry:
     flavor = fields.take("flavor", quantities.word, None)
     cards_out = frozenset(fields.words("cards_out", quantities.whole))
     if flavor is not None and flavor not in flavors:
-        fields.problem("flavor", f"unknown flavor {flavor!r}; known: {', '.join(flavors) or 'none'}")
+        fields.problem("flavor", f"unknown flavor {shown(flavor)}; known: {', '.join(flavors) or 'none'}")
     elif flavor is None and gpus:
         fields.problem("gpus", "a node with cards needs a flavor")
     elif flavor is not None and gpus and flavors[flavor].mode is CardMode.NONE:
@@ -113,12 +114,12 @@ def _numbered(template: NodeEntry, name: str, topology: dict[str, str], i: int) 
 
 
 def read_nodes_csv(text: str, file: str, flavors: dict[str, FlavorEntry], problems: Problems) -> dict[str, NodeEntry]:
-    """Nodes of a CSV with the header of CONTRACT section 4; `zone` and `rack` may be left out or empty."""
+    """Nodes of a CSV with the header of docs/simulator.md; `zone` and `rack` may be left out or empty."""
     found: dict[str, NodeEntry] = {}
     for row in read_rows(text, file, problems, required=CSV_COLUMNS[:5], known=CSV_COLUMNS):
         entry = _csv_node(row, flavors)
         if entry.name in found:
-            row.problem("name", f"node {entry.name!r} is there twice")
+            row.problem("name", f"node {shown(entry.name)} is there twice")
         found[entry.name] = entry
     return found
 
@@ -127,7 +128,7 @@ def _csv_node(row: Row, flavors: dict[str, FlavorEntry]) -> NodeEntry:
     gpus = row.take("gpus", quantities.between(0, LARGEST_GPUS), 0)
     flavor = row.take("flavor", quantities.word, None)
     if flavor is not None and flavor not in flavors:
-        row.problem("flavor", f"unknown flavor {flavor!r}; known: {', '.join(flavors) or 'none'}")
+        row.problem("flavor", f"unknown flavor {shown(flavor)}; known: {', '.join(flavors) or 'none'}")
     elif flavor is None and gpus:
         row.problem("flavor", "a node with cards needs a flavor")
     name = row.need("name", quantities.word, "")

@@ -1,7 +1,8 @@
-"""The file of `plan` (CONTRACT section 6) -> snapshot, policy and now of one decision."""
+"""The file of `plan` (docs/simulator.md) -> snapshot, policy and now of one decision."""
 
 from dataclasses import dataclass
 
+from berth.common.shown import shown
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.vocabulary import WaitCode
@@ -90,7 +91,9 @@ def _unique(document: Fields, jobs: list[JobEntry]) -> None:
     seen: set[str] = set()
     for job in jobs:
         if job.id in seen:
-            document.problem("", f"job {job.id!r} is there twice; every job of running and pending needs its own id")
+            document.problem(
+                "", f"job {shown(job.id)} is there twice; every job of running and pending needs its own id"
+            )
         seen.add(job.id)
 
 

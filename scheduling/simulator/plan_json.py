@@ -1,4 +1,4 @@
-"""A `Plan` -> the document that `plan --json` prints (CONTRACT section 6): contract units, always the same keys, stable order."""
+"""A `Plan` -> the document that `plan --json` prints (docs/simulator.md): contract units, always the same keys, stable order."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,9 +1,10 @@
-"""Policies: a preset name, or `{preset: NAME, overrides}` (CONTRACT section 4) -> the engine's `Policy`."""
+"""Policies: a preset name, or `{preset: NAME, overrides}` (docs/simulator.md) -> the engine's `Policy`."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from berth.common.shown import shown
 from scheduling.engine.policy import PRESETS, Policy
 from scheduling.simulator import quantities
 from scheduling.simulator.documents import Fields, Scalar, Value, parse_yaml
@@ -13,7 +14,7 @@ LATER_PRESETS = (
     *("sjf-known", "las", "time-shared"),
     *("placement", "placement-fgd", "placement-bestfit", "placement-random"),
 )
-"""Presets of CONTRACT section 4 that need rules which are not there yet."""
+"""Presets of docs/simulator.md that need rules which are not there yet."""
 
 Parse = Callable[[str], Any]
 
@@ -70,5 +71,5 @@ def preset_name(text: str) -> str:
         return text
     supported = ", ".join(PRESETS)
     if text in LATER_PRESETS:
-        raise WrongValueError(f"preset {text} is not supported yet; supported: {supported}")
-    raise WrongValueError(f"unknown preset {text!r}; supported: {supported}")
+        raise WrongValueError(f"preset {shown(text)} is not supported yet; supported: {supported}")
+    raise WrongValueError(f"unknown preset {shown(text)}; supported: {supported}")

@@ -1,4 +1,4 @@
-"""What is wrong with a file: every problem with its place, all of them at once (CONTRACT section 4)."""
+"""What is wrong with a file: every problem with its place, all of them at once (docs/simulator.md)."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""`summary.json` and `jobs.csv` of a replay (CONTRACT section 4). Percentiles interpolate between ranks, as NumPy does."""
+"""`summary.json` and `jobs.csv` of a replay (docs/simulator.md). Percentiles interpolate between ranks, as NumPy does."""
 
 import csv
 import io

@@ -70,7 +70,7 @@ def pending_columns(jobs: Sequence[JobEntry], book: ShapeBook, holds: Iterable[i
 
 
 def running_columns(runs: Sequence[RunningEntry], book: ShapeBook) -> Running:
-    """Columns over `runs`, which are sorted by id. The own/borrowed split is left to the engine (CONTRACT section 6)."""
+    """Columns over `runs`, which are sorted by id. The own/borrowed split is left to the engine (docs/simulator.md)."""
     return Running(
         ids=tuple(run.job.id for run in runs),
         runs=tuple(run.job.id for run in runs),

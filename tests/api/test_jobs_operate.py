@@ -1,4 +1,4 @@
-"""Cancel, suspend, resume, clone and change by REST (CONTRACT section 2, F37)."""
+"""Cancel, suspend, resume, clone and change by REST (F37)."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -84,7 +84,7 @@ def test_flavors_that_could_never_hold_the_job_are_not_in_the_range_of_cost(clie
 
 
 def test_both_ways_to_place_a_gang_are_offered_with_what_each_strands(client_for: ClientFor) -> None:
-    """CONTRACT section 5, the placement scenario: 4 cards free on one node, 8 on another; two pods of four."""
+    """The placement scenario: 4 cards free on one node, 8 on another; two pods of four."""
     world = a_world(nodes=0, nominal=8)
     half = a_node("node3", flavor=world.flavor)
     a_node("node4", flavor=world.flavor)

@@ -48,7 +48,7 @@ def test_every_operation_tells_its_problems_and_limits(document: dict[str, Any])
 
 
 def test_creations_that_honour_the_key_say_so(document: dict[str, Any]) -> None:
-    """CONTRACT section 2: on every POST that creates."""
+    """On every POST that creates."""
     honoured = {
         path.removeprefix(PREFIX)
         for path, methods in document["paths"].items()

@@ -54,7 +54,7 @@ def test_an_outsider_finds_nothing(world: MoneyWorld, client_for: ClientFor, pat
 
 
 def test_lines_say_what_was_charged_and_what_was_not(world: MoneyWorld, client_for: ClientFor) -> None:
-    """B14, CONTRACT section 2."""
+    """B14."""
     client = client_for(a_member_of(world.tenant))
 
     lines = client.get(f"{URL}/draft-algo-2026-04/lines").json()["results"]

@@ -143,7 +143,7 @@ def test_the_order_of_events_does_not_matter(world: MoneyWorld, seed: int) -> No
 
 
 def test_a_wrong_file_stores_nothing_and_lists_every_wrong_cell(world: MoneyWorld) -> None:
-    """B23, CONTRACT section 7: the good rows are not stored either."""
+    """B23: the good rows are not stored either."""
     found = problems_of(
         row(*HOUR, card="5"),
         row(HOUR[1], HOUR[0], event="backwards", flavor="h900"),
@@ -291,7 +291,7 @@ def test_segments_are_stored_in_the_times_of_the_source(world: MoneyWorld) -> No
 
 
 def test_the_command_says_where_a_file_is_wrong(world: MoneyWorld, tmp_path, capsys) -> None:
-    """CONTRACT section 7: FILE:LINE: column: what; exit 2."""
+    """FILE:LINE: column: what; exit 2."""
     file = tmp_path / "usage.csv"
     file.write_text("\n".join(csv_of([row(*HOUR), row(HOUR[1], HOUR[0])])))
 

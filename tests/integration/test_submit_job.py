@@ -1,4 +1,4 @@
-"""Submitting: what is stored, with which defaults, and what is refused with all its reasons (CONTRACT section 2, SCH-21)."""
+"""Submitting: what is stored, with which defaults, and what is refused with all its reasons (SCH-21)."""
 
 from datetime import UTC, datetime
 from decimal import Decimal

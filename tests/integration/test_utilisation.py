@@ -1,4 +1,4 @@
-"""What cards report becomes samples and hours; what nobody reports is unknown and never idle (CONTRACT section 3, B54)."""
+"""What cards report becomes samples and hours; what nobody reports is unknown and never idle (B54)."""
 
 from scheduling.cluster.faults import FaultKind
 from scheduling.cluster.virtual import FailNode, NodeFailure

@@ -1,4 +1,4 @@
-"""The one registry of reasons: code -> texts in both languages (CONTRACT section 2, closed lists; SCH-21).
+"""The one registry of reasons: code -> texts in both languages (SCH-21).
 
 Every reason names a resource, a number and a step (PAGES, principle 3). It decides nothing: codes and numbers come from elsewhere.
 """
@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from berth.common.units import from_milli, mib_to_gib
 
 Amounts = Mapping[str, int]
-"""Resource key of CONTRACT section 2 -> milli-cards, millicores, MiB or nodes."""
+"""Resource key of docs/api-jobs.md -> milli-cards, millicores, MiB or nodes."""
 
 
 @dataclass(frozen=True, slots=True)

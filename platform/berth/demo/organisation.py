@@ -1,4 +1,4 @@
-"""What the demo organisation is (CONTRACT section 5), as data: nodes, flavors, tenants, queues, quota, people, list prices."""
+"""What the demo organisation is, as data: nodes, flavors, tenants, queues, quota, people, list prices."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal

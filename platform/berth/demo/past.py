@@ -145,7 +145,7 @@ def _ms(length: timedelta) -> int:
 
 
 def _cluster_text(organisation: Organisation) -> str:
-    """The organisation in the format of cluster files (CONTRACT section 4)."""
+    """The organisation in the format of cluster files (docs/simulator.md)."""
     document = {
         "flavors": {
             flavor.name: {

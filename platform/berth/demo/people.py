@@ -1,4 +1,4 @@
-"""The demo's people: random passwords, one token each with its full scopes, and the file that scripts read (CONTRACT section 5)."""
+"""The demo's people: random passwords, one token each with its full scopes, and the file that scripts read."""
 
 import json
 import os

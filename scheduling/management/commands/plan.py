@@ -1,4 +1,4 @@
-"""`manage.py plan FILE [--json]`: one decision of the engine on a hand-written snapshot (CONTRACT section 6). No database, no clock."""
+"""`manage.py plan FILE [--json]`: one decision of the engine on a hand-written snapshot (docs/simulator.md). No database, no clock."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""`manage.py simulate`: replay a list of jobs on a virtual clock (CONTRACT section 4). No database is needed."""
+"""`manage.py simulate`: replay a list of jobs on a virtual clock (docs/simulator.md). No database is needed."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""A job as people and scripts write it (CONTRACT section 2) -> `JobAsk`. Knows words and ranges only: no rows, no clock, no capacity."""
+"""A job as people and scripts write it (docs/api-jobs.md) -> `JobAsk`. Knows words and ranges only: no rows, no clock, no capacity."""
 
 from scheduling.services.job_body.ask import AfterAsk, ArrayAsk, JobAsk, RoleAsk, VolumeAsk
 from scheduling.services.job_body.job import read_job

@@ -1,4 +1,4 @@
-"""A whole body -> `JobAsk`, every wrong field noted at once (CONTRACT section 2)."""
+"""A whole body -> `JobAsk`, every wrong field noted at once (docs/api-jobs.md)."""
 
 import re
 from typing import Any, Final

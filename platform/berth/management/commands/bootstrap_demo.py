@@ -1,4 +1,4 @@
-"""`manage.py bootstrap_demo`: the demo organisation with its history, or one small scenario (CONTRACT section 5)."""
+"""`manage.py bootstrap_demo`: the demo organisation with its history, or one small scenario."""
 
 from argparse import ArgumentParser
 from typing import Any
