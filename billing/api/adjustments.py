@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from berth.common.bodies import StrictSerializer
+from berth.common.json_kinds import ProseField
 from berth.common.money import money_text
 from billing.api.periods import MonthField
 from billing.models import Adjustment, Statement
@@ -45,7 +46,7 @@ class AdjustmentCreateSerializer(StrictSerializer):
     kind = serializers.ChoiceField(choices=Adjustment.Kind.choices, default=Adjustment.Kind.ADJUSTMENT.value)
     amount = serializers.DecimalField(max_digits=18, decimal_places=6)
     currency = serializers.RegexField(r"^[A-Z]{3}$", required=False, default="")
-    reason = serializers.CharField(max_length=1000)
+    reason = ProseField(max_length=1000)
 
 
 class AdjustmentFilter(django_filters.FilterSet):

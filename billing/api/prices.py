@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from berth.common.bodies import InstantField, StrictSerializer
+from berth.common.json_kinds import ProseField
 from berth.common.parsing import storable
 from billing.api.documents import price_text
 from billing.models import PriceBook, Rate
@@ -30,14 +31,16 @@ class PriceBookSerializer(serializers.Serializer[Any]):
 class PriceBookCreateSerializer(StrictSerializer):
     name = serializers.CharField(max_length=63)
     currency = serializers.RegexField(r"^[A-Z]{3}$")
-    note = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
+    note = ProseField(max_length=500, required=False, allow_blank=True, default="")
 
 
 class PriceBookField(serializers.PrimaryKeyRelatedField[PriceBook]):
     """A book by its id or its name, in answers by its id."""
 
     def to_internal_value(self, data: Any) -> PriceBook:
-        if not isinstance(data, str) or data.isdecimal():
+        if isinstance(data, float) or data == "":
+            self.fail("incorrect_type", data_type=type(data).__name__)
+        if not isinstance(data, str) or (data.isascii() and data.isdecimal()):
             return super().to_internal_value(data)
         found = PriceBook.objects.filter(name=data).first() if storable(data) else None
         if found is None:

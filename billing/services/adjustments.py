@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from berth.common import clock
 from berth.common.errors import ConflictError, Problems
 from berth.common.money import round_money
+from berth.common.texts import is_blank, refused_character
 from billing import ledger
 from billing.metering import Month
 from billing.models import Adjustment, BillingPeriod, Statement
@@ -74,7 +75,7 @@ def _check(
         problems.add("amount", _("finer than %(currency)s allows") % {"currency": tenant.currency})
     elif kind == Adjustment.Kind.CREDIT and amount > 0:
         problems.add("amount", _("a credit is negative"))
-    if not reason.strip() or len(reason) > 1000:
+    if is_blank(reason) or len(reason) > 1000 or refused_character(reason, prose=True):
         problems.add("reason", _("1 to 1000 characters that say why"), code="required")
     if currency and currency != tenant.currency:
         problems.add("currency", _("the tenant is billed in %(currency)s") % {"currency": tenant.currency})

@@ -13,6 +13,7 @@ from berth.common import alarm, clock
 from berth.common.errors import ConflictError, Problems
 from berth.common.instants import ALLOWED, in_range
 from berth.common.money import EXPONENTS
+from berth.common.texts import is_blank, refused_character
 from billing.models import LedgerEntry, PriceBook, Rate
 from billing.rating import CARD_METERS, Meter
 from billing.selectors.prices import closed_until, flavor_names, price_list
@@ -60,7 +61,7 @@ def create_price_book(*, name: str, currency: str, note: str = "", by: User | No
     problems = Problems()
     if currency not in EXPONENTS:
         problems.add("currency", _("not a currency of ISO 4217, such as CNY"))
-    if not name.strip() or len(name) > 63:
+    if is_blank(name) or len(name) > 63 or refused_character(name):
         problems.add("name", _("1 to 63 characters"))
     elif PriceBook.objects.filter(name=name).exists():
         problems.add("name", _("a price book of this name exists"), code="taken")

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from berth.common.bodies import InstantField, StrictSerializer
+from berth.common.json_kinds import ProseField
 from tenants.access.viewset import BerthViewSet, creates
 from tenants.api.amounts import AskedAmountField, RowAmountField
 from tenants.models import QuotaRequest, Resource
@@ -44,11 +45,11 @@ class QuotaRequestCreateSerializer(StrictSerializer):
     flavor = serializers.CharField(max_length=63, required=False, allow_null=True, default=None)
     amount = AskedAmountField(min_value=LEAST, help_text="How much more: cards, cores or GiB.")
     until = InstantField(required=False, allow_null=True, default=None)
-    reason = serializers.CharField(max_length=1000)
+    reason = ProseField(max_length=1000)
 
 
 class AnswerSerializer(StrictSerializer):
-    answer = serializers.CharField(max_length=1000, required=False, allow_blank=True, default="")
+    answer = ProseField(max_length=1000, required=False, allow_blank=True, default="")
 
 
 class QuotaRequestFilter(django_filters.FilterSet):

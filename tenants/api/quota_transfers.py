@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from berth.common.bodies import InstantField, StrictSerializer
+from berth.common.json_kinds import ProseField
 from tenants.access.viewset import BerthViewSet, creates
 from tenants.api.amounts import AskedAmountField, RowAmountField
 from tenants.models import QuotaTransfer, Resource
@@ -47,7 +48,7 @@ class QuotaTransferCreateSerializer(StrictSerializer):
     amount = AskedAmountField(min_value=LEAST, help_text="Cards, cores or GiB.")
     valid_from = InstantField(required=False, allow_null=True, default=None)
     valid_to = InstantField()
-    reason = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
+    reason = ProseField(max_length=500, required=False, allow_blank=True, default="")
 
 
 class QuotaTransferViewSet(BerthViewSet):

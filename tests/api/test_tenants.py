@@ -148,6 +148,7 @@ def test_every_wrong_field_of_a_new_tenant_is_told_at_once(client_for: ClientFor
         "currency": "invalid-choice",
         "state": "invalid-choice",
         "is_staff": "unknown-field",
+        "cost_centre": "invalid",
     }
     assert not Tenant.objects.exists()
 

@@ -13,6 +13,7 @@ from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from rest_framework import serializers
 
 from berth.common.instants import ALLOWED, InstantRangeError, parse_instant
+from berth.common.json_kinds import wrong_kind
 from berth.common.units import UnitError, from_milli, from_ppm, gib_to_mib, mib_to_gib, to_milli, to_ppm
 
 MAX_AMOUNT = 1_000_000_000
@@ -32,25 +33,38 @@ class StrictSerializer(serializers.Serializer[Any]):
         return fields
 
     def to_internal_value(self, data: Any) -> Any:
-        unknown: dict[str, Any] = {}
-        if isinstance(data, Mapping):
-            writable = {name for name, field in self.fields.items() if not field.read_only}
-            unknown = {
-                str(name): serializers.ErrorDetail(str(_unknown(writable)), code="unknown-field")
-                for name in data
-                if name not in writable
-            }
+        refused = self._refused(data) if isinstance(data, Mapping) else {}
         try:
             value = super().to_internal_value(data)
         except serializers.ValidationError as error:
-            if not unknown or not isinstance(error.detail, dict):
+            if not refused or not isinstance(error.detail, dict):
                 raise
-            raise serializers.ValidationError(
-                {**error.detail, **{name: [why] for name, why in unknown.items()}}
-            ) from error
-        if unknown:
-            raise serializers.ValidationError({name: [why] for name, why in unknown.items()})
+            raise serializers.ValidationError(_merged(error.detail, refused)) from error
+        if refused:
+            raise serializers.ValidationError(refused)
         return value
+
+    def _refused(self, data: Mapping[Any, Any]) -> dict[str, Any]:
+        """Members that no field reads, and values of another kind than their field's, which REST framework would coerce."""
+        writable = {name: field for name, field in self.fields.items() if not field.read_only}
+        refused: dict[str, Any] = {}
+        for name, value in data.items():
+            if name not in writable:
+                refused[str(name)] = [serializers.ErrorDetail(str(_unknown(set(writable))), code="unknown-field")]
+                continue
+            wrong = wrong_kind(writable[name], value)
+            if wrong is not None:
+                refused[str(name)] = wrong if isinstance(wrong, dict) else [wrong]
+        return refused
+
+
+def _merged(found: Mapping[str, Any], refused: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, of one list by position; where both speak of one value, `refused` does."""
+    merged = dict(found)
+    for name, why in refused.items():
+        earlier = merged.get(name)
+        merged[name] = {**earlier, **why} if isinstance(earlier, dict) and isinstance(why, dict) else why
+    return merged
 
 
 class InstantField(serializers.DateTimeField):

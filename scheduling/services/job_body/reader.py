@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy as _
 
 from berth.common.errors import Problems
 from berth.common.instants import ALLOWED, InstantRangeError, parse_instant
+from berth.common.texts import refused_character
 from berth.common.units import UnitError
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]")
 """What neither the database nor a log line can carry unharmed; tabs and line ends are allowed in commands and values."""
-LINE_ENDS = re.compile(r"[\t\r\n]")
 MOST_UNKNOWN_LISTED = 200
 
 
@@ -62,8 +62,9 @@ class BodyReader:
     def _line(self, key: str, value: Any, longest: int, pattern: re.Pattern[str] | None, rule: Any) -> str:
         if not isinstance(value, str):
             self.problem(key, _("Must be text."), code="type")
-        elif UNPRINTABLE.search(value) or LINE_ENDS.search(value):
-            self.problem(key, _("Must not contain control characters."), code="characters")
+        elif (refused := refused_character(value)) is not None:
+            message = _("Holds a character that cannot be seen, %(character)s.") % {"character": refused}
+            self.problem(key, message, code="characters")
         elif len(value) > longest:
             self.problem(
                 key, _("At most %(most)d characters, is %(is)d.") % {"most": longest, "is": len(value)}, code="length"
