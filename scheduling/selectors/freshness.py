@@ -1,6 +1,6 @@
 """How old the numbers on a page are: the last cycle, by business time and by wall time, and whether the cluster answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from berth.common import clock
@@ -32,3 +32,8 @@ def current_freshness() -> Freshness:
     age = clock.wall_now() - cycle.wall_at
     state = "stale" if age > STALE_AFTER else "delayed" if age > DELAYED_AFTER else "live"
     return Freshness(cycle.at, cycle.wall_at, cycle.pk, scale, "unreachable" if unreachable else state)
+
+
+def reaching(freshness: Freshness, at: datetime) -> Freshness:
+    """Of a page that shows something newer than the last cycle, a job just submitted: as of that, and of no cycle yet."""
+    return replace(freshness, as_of=at, cycle=None) if at > freshness.as_of else freshness

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from django.db.models import Case, F, IntegerField, Prefetch, Q, QuerySet, Value, When
 
+from berth.common import clock
 from scheduling.engine.units import CARD
 from scheduling.models import Job, Loan, Role, RoleFlavor, Transition, WaitReason
+from scheduling.selectors.job_times import ran_s, runs_by_job, state_since
 from scheduling.selectors.positions import Position, positions_of
 from scheduling.selectors.start_ranges import StartRange, start_ranges_of
 from scheduling.states import HOLDING, TERMINAL, JobState
@@ -52,7 +54,7 @@ class JobFilters:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job in a list. `cards_m` is the ask of all its pods; `since` when its present state began."""
+    """A job in a list. `cards_m` is the ask of all its pods; `since` when its present state began; `ran_s` over all runs."""
 
     job: Job
     cards_m: int
@@ -63,12 +65,7 @@ class JobRow:
     start: StartRange | None
     loan_until: datetime | None
     since: datetime
-
-    @property
-    def ran_s(self) -> float | None:
-        """From the first start to the end; None before either."""
-        started, ended = self.job.started_at, self.job.ended_at
-        return (ended - started).total_seconds() if started and ended else None
+    ran_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +157,7 @@ def worst_first(user: User, tenant: Tenant | None, *, only_own: bool, size: int)
 
 
 def job_rows(jobs: Sequence[Job]) -> tuple[JobRow, ...]:
-    """Rows of these jobs, which carry their roles (`with_parts`): four more queries, whatever their number."""
+    """Rows of these jobs, which carry their roles (`with_parts`): five more queries, whatever their number."""
     queued = [job.pk for job in jobs if job.state == JobState.QUEUED]
     live = [job.pk for job in jobs if job.state in HOLDING]
     waits = {
@@ -170,7 +167,8 @@ def job_rows(jobs: Sequence[Job]) -> tuple[JobRow, ...]:
     loans = dict(
         Loan.objects.filter(run__job_id__in=live, ended_at__isnull=True).values_list("run__job_id", "expires_at")
     )
-    since = _since(jobs)
+    since, now = _since(jobs), clock.now()
+    runs = runs_by_job([job.pk for job in jobs if job.runs_count])
     return tuple(
         JobRow(
             job=job,
@@ -188,7 +186,8 @@ def job_rows(jobs: Sequence[Job]) -> tuple[JobRow, ...]:
             position=positions.get(job.pk),
             start=starts.get(job.pk),
             loan_until=loans.get(job.pk),
-            since=since.get(job.pk) or job.ended_at or job.submitted_at,
+            since=state_since(job, runs.get(job.pk, ()), since.get(job.pk) or job.submitted_at),
+            ran_s=ran_s(runs.get(job.pk, ()), now),
         )
         for job in jobs
     )

@@ -13,6 +13,7 @@ from scheduling.models import Job, Loan, Pod, Role, RoleFlavor, Run
 from scheduling.selectors.job_costs import JobCost, job_cost, running_estimate_end
 from scheduling.selectors.job_events import JobEvent, job_events
 from scheduling.selectors.job_facts import JobFacts, facts_of
+from scheduling.selectors.job_times import by_cluster_clock, ran_s, state_since
 from scheduling.selectors.run_facts import RunFacts
 from scheduling.selectors.why_waiting import WhyWaiting, why_waiting
 from tenants.models import User
@@ -25,7 +26,7 @@ HUES: Final = {"queued": "neutral", "suspended": "neutral", "starting": "start",
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """`stretches` are (hue, seconds) of the job's states, oldest first; `events` and `runs` newest first."""
+    """`stretches` are (hue, seconds) of the job's states, oldest first; `events` and `runs` newest first; `ran_s` over all runs."""
 
     job: Job
     roles: tuple[Role, ...]
@@ -35,6 +36,7 @@ class JobView:
     facts: JobFacts
     why: WhyWaiting | None
     cost: JobCost
+    ran_s: float | None
     ends_about: datetime | None
     runs: tuple[RunFacts, ...]
     pods: tuple[Pod, ...]
@@ -58,10 +60,9 @@ class JobView:
         return self.live_run.cards_m - self.live_run.borrowed_m if self.live_run else 0
 
     @property
-    def ran_s(self) -> float | None:
-        """From the first start to the end; None before either."""
-        started, ended = self.job.started_at, self.job.ended_at
-        return (ended - started).total_seconds() if started and ended else None
+    def run_since(self) -> datetime | None:
+        """When the live run began to run, or to start; None where none lives."""
+        return (self.live_run.run.started_at or self.live_run.run.admitted_at) if self.live_run else None
 
 
 def visible_job(user: User, job_id: int) -> Job:
@@ -83,7 +84,8 @@ def visible_job(user: User, job_id: int) -> Job:
 def job_view(user: User, job: Job) -> JobView:
     """Everything on the page of a job that `visible_job` found, in a fixed number of queries."""
     facts = facts_of([job], user)[job.pk]
-    events = job_events(job)
+    lived = [row.run for row in facts.runs]
+    events = by_cluster_clock(job, job_events(job), lived)
     states = [event for event in events if event.kind == "job"]
     runs = tuple(reversed(facts.runs[-RUNS_SHOWN:]))
     pods, pods_total = _pods(runs[0].run) if runs else ((), 0)
@@ -93,10 +95,11 @@ def job_view(user: User, job: Job) -> JobView:
         roles=roles,
         cards_m=sum(role.replicas * role.cards_m for role in roles),
         flavors=tuple(dict.fromkeys(a.flavor.name for role in roles if role.cards_m for a in role.role_flavors.all())),
-        since=states[-1].at if states else job.submitted_at,
+        since=state_since(job, lived, states[-1].at if states else job.submitted_at),
         facts=facts,
         why=why_waiting(facts, [event.wait for event in reversed(events) if event.wait is not None]),
         cost=job_cost(job),
+        ran_s=ran_s(lived, clock.now()),
         ends_about=running_estimate_end(job),
         runs=runs,
         pods=pods,

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from berth.common.live import live_answer
 from scheduling.models import Job
-from scheduling.selectors.freshness import current_freshness
+from scheduling.selectors.freshness import current_freshness, reaching
 from scheduling.selectors.job_page import job_view, visible_job
 from scheduling.selectors.quota_lines import cohort_members
 from scheduling.services.cancel import cancel_job
@@ -30,14 +30,14 @@ GRACE_S: Final = {"development": 300, "batch": 30}
 @require_safe
 def job(request: PageRequest, job_id: int) -> HttpResponse:
     """Why not yet, when, and what can I do? Raises NotFoundError for what is not visible."""
-    freshness = current_freshness()
     seen = visible_job(request.user, job_id)
+    freshness = current_freshness()
 
     def draw(region: dict[str, Any]) -> HttpResponse:
         view = job_view(request.user, seen)
         context = {
             "view": view,
-            "freshness": freshness,
+            "freshness": reaching(freshness, view.since),
             "named": cohort_members(seen.tenant) if view.loans else (),
             "sees_all": sees_everything(request.user),
             "grace_s": GRACE_S.get(seen.tier),

@@ -1,10 +1,12 @@
 """One job's page: why not yet, when, what can I do, what did it cost."""
 
 import re
+from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 from playwright.sync_api import expect
 
-from scheduling.models import Forecast, Job
+from scheduling.models import Forecast, Job, Transition
 from tests.web.conftest import SignIn
 from tests.web.scene import Scene, add_job, add_run, add_wait, next_cycle
 
@@ -128,6 +130,59 @@ def test_a_failed_job_says_how_it_ended_and_what_it_cost(scene: Scene, sign_in: 
         page.get_by_role("heading", name=re.compile("A card ran out of memory; 4 cards given back."))
     ).to_be_visible()
     expect(page.locator(".b-tenses .b-now")).to_have_text("125.00")
+
+
+def test_after_a_lost_node_only_time_on_cards_counts_as_running(scene: Scene, sign_in: SignIn) -> None:
+    """Badge and fact tell the present run alone; what the runs before it took is added beside it."""
+    job = add_job(scene, "algo-b", "sft-qwen", cards=4, state="running", ago=300)
+    lost = add_run(scene, job, minutes=280, ended="node-lost")
+    lost.ended_at = scene.now - timedelta(minutes=200)
+    lost.save(update_fields=["ended_at"])
+    job.refresh_from_db()
+    add_run(scene, job, minutes=90)
+
+    page = sign_in("algo-b-member", f"/jobs/{job.pk}/")
+
+    expect(page.locator(".b-head__title")).to_contain_text("for 1 h 29 min")
+    runs = page.locator(".b-facts > div", has=page.get_by_role("heading", name="Runs"))
+    expect(runs.locator(".b-figure")).to_have_text("1 h 29 min")
+    expect(runs).to_contain_text("run r2; all runs together 2 h 48 min")
+
+
+def test_header_and_timeline_tell_the_end_by_the_clusters_clock(scene: Scene, sign_in: SignIn) -> None:
+    """The loop saw it three minutes later: that instant is the record's, not the job's."""
+    ended = scene.now - timedelta(minutes=3)
+    job = add_job(scene, "algo-b", "rm-train", cards=4, state="succeeded", ago=300, ended_at=ended)
+    add_run(scene, job, minutes=150, ended="succeeded")
+    Transition.objects.create(
+        at=scene.now,
+        job_id=job.pk,
+        tenant=job.tenant,
+        subject="job",
+        old="running",
+        new="succeeded",
+        reason="succeeded",
+    )
+
+    page = sign_in("algo-b-member", f"/jobs/{job.pk}/")
+
+    seen = ended.astimezone(ZoneInfo("Asia/Shanghai"))
+    expect(page.locator(".b-head__title")).to_contain_text(f"{seen:%H:%M}")
+    timeline = page.locator("section", has=page.get_by_role("heading", name="Timeline"))
+    expect(timeline.locator("tbody tr").first).to_contain_text(f"{seen:%H:%M:%S}")
+    expect(timeline.locator("tbody tr").first).to_contain_text("succeeded")
+
+
+def test_a_job_just_submitted_is_not_shown_as_of_a_time_before_it(scene: Scene, sign_in: SignIn) -> None:
+    scene.cycle.at = scene.now - timedelta(minutes=2)
+    scene.cycle.save(update_fields=["at"])
+    job = add_job(scene, "algo-b", "fresh", ago=1)
+
+    page = sign_in("algo-b-member", f"/jobs/{job.pk}/")
+
+    at = job.submitted_at.astimezone(ZoneInfo("Asia/Shanghai"))
+    expect(page.locator(".b-asof")).to_contain_text(f"as of {at:%H:%M:%S}")
+    expect(page.locator(".b-asof")).not_to_contain_text("cycle")
 
 
 def test_a_job_of_a_strange_tenant_is_not_found(scene: Scene, sign_in: SignIn, site: str) -> None:

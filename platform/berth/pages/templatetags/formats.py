@@ -83,9 +83,9 @@ def percent_of(part: int | Decimal | None, whole: int | Decimal | None) -> str:
 
 
 @register.filter
-def per_hour(rate: Fraction) -> str:
-    """A rate with one decimal at most."""
-    return numbers.quantity(float(rate), most=1)
+def nearest(rate: Fraction) -> int:
+    """A rate as a whole number of things."""
+    return round(rate)
 
 
 @register.filter
@@ -107,6 +107,12 @@ def shortened(name: str, width: int = 36) -> str:
 @register.filter
 def duration(seconds: float | None) -> str:
     return numbers.UNKNOWN if seconds is None else times.duration(seconds, get_language())
+
+
+@register.filter
+def coarse(seconds: float) -> str:
+    """A duration that goes on, without what changes every second: 27 min."""
+    return times.coarse(seconds, get_language())
 
 
 @register.filter
