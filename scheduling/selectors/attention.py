@@ -40,7 +40,9 @@ def attention(user: User, tenant: Tenant | None, *, only_own: bool) -> Attention
         jobs = jobs.filter(user=user)
     failed = jobs.filter(state=JobState.FAILED, ended_at__gte=clock.now() - FRESH).order_by("-ended_at", "-id")
     waits = WaitReason.objects.filter(
-        Q(code__in=sorted(ASK - {"suspended"})) | Q(code="impossible"),
+        Q(code__in=sorted(ASK - {"suspended", "reserved"}))
+        | Q(code="impossible")
+        | Q(code="reserved") & ~Q(suggestion=""),
         until__isnull=True,
         job__state=JobState.QUEUED,
         job__in=jobs,

@@ -89,12 +89,17 @@ def why_waiting(facts: JobFacts, reasons: Sequence[WaitReason]) -> WhyWaiting | 
     return WhyWaiting(
         wait=wait,
         facts=facts_of_wait(wait),
-        edge="never" if wait.code == "impossible" else "act" if wait.code in ASK else "time",
+        edge="never" if wait.code == "impossible" else "act" if _may_act(wait) else "time",
         changeable=wait.code in CHANGE,
         sums=_sums(wait),
         held=tuple(Held(holder, jobs.get(holder.job or 0)) for holder in facts.holders),
         earlier=tuple(reason for reason in reasons if reason.pk != wait.pk)[:EARLIER_SHOWN],
     )
+
+
+def _may_act(wait: WaitReason) -> bool:
+    """A place that earlier jobs were promised leaves nothing to do, unless a step is known that would pass before it."""
+    return wait.code in ASK and (wait.code != "reserved" or bool(wait.suggestion))
 
 
 def _sums(wait: WaitReason) -> tuple[Sum, ...]:

@@ -29,6 +29,20 @@ def test_it_answers_with_alarms_room_jobs_and_money(scene: Scene, sign_in: SignI
     expect(month.locator(".b-figure")).to_contain_text("CNY")
 
 
+def test_waits_that_only_time_ends_need_nobody(scene: Scene, sign_in: SignIn) -> None:
+    """A place reserved for earlier jobs is listed only with a step that would pass before it."""
+    for name, suggestion in (("patient", ""), ("undeclared", "declare-runtime")):
+        job = add_job(scene, "algo-b", name)
+        add_wait(scene, job, "reserved", need=8, have=0, short=8, suggestion=suggestion, hint={"before": 0})
+
+    page = sign_in("algo-b-member")
+
+    needs = page.locator("section", has=page.get_by_role("heading", name="Needs somebody (1)"))
+    expect(needs).to_contain_text("undeclared")
+    expect(needs).to_contain_text("since ")
+    expect(needs).not_to_contain_text("patient")
+
+
 def test_a_new_member_is_told_what_to_do_first(scene: Scene, sign_in: SignIn) -> None:
     page = sign_in("algo-b-member")
 
