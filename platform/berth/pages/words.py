@@ -133,6 +133,13 @@ WHY_NOT: Final[Mapping[str, Any]] = {
     "no-run-times": _("Too many of the jobs that run or come before declare no run time."),
 }
 
+POD_REASONS: Final[Mapping[str, Any]] = {
+    "Error": _("ended with an error"),
+    "Evicted": _("evicted by the node"),
+    "OOMKilled": _("out of memory"),
+}
+"""The cluster's own words for a pod's end; any other stands as it came."""
+
 CAUSES: Final[Mapping[str, Any]] = {
     "submitted": _("submitted"),
     "imported": _("imported"),

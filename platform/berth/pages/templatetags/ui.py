@@ -166,6 +166,12 @@ def cause_word(code: str) -> Any:
 
 
 @register.filter
+def pod_reason(code: str) -> Any:
+    """Why a pod ended; a reason without a word is shown as itself."""
+    return words.POD_REASONS.get(code, code)
+
+
+@register.filter
 def end_text(code: str, cards_m: int) -> str:
     """Why a job ended and what to do, as one text."""
     return reasons.end_message(code, held={"gpu": cards_m} if cards_m else {})
