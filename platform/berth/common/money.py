@@ -3,7 +3,7 @@
 It must not format, convert or store: display belongs to the locale layer, and two currencies never meet here.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -43,7 +43,6 @@ class Ordered(Protocol):
 
 
 Id = TypeVar("Id", bound=Ordered)
-Group = TypeVar("Group", bound=Ordered)
 
 
 class UnknownCurrencyError(ValueError):
@@ -86,20 +85,21 @@ def round_document(exact: Mapping[Id, Exact], currency: str) -> dict[Id, Decimal
     return _amounts(_allocate(scaled, _round_half_away(_sum(scaled))), exact, currency)
 
 
-def round_in_groups(exact: Mapping[Id, Exact], group_of: Callable[[Id], Group], currency: str) -> dict[Id, Decimal]:
+def round_in_groups(exact: Mapping[Id, Exact], group_of: Callable[[Id], Hashable], currency: str) -> dict[Id, Decimal]:
     """As `round_document`, and every group of parts keeps within one unit of its own exact sum too (BIL-06).
 
     The sum is rounded once and spread over the groups, and what a group got over its parts; both by largest remainder,
-    ties by id. Spread over the parts at once, many remainders of one group could move its sum by many units.
+    ties by id (of a group: its first). Spread over the parts at once, many remainders of one group could move its sum by many units.
     """
     scaled = _scaled(exact, currency)
-    groups: dict[Group, dict[Id, Fraction]] = {}
+    groups: dict[Hashable, dict[Id, Fraction]] = {}
     for part, amount in scaled.items():
         groups.setdefault(group_of(part), {})[part] = amount
-    wholes = _allocate({group: _sum(parts) for group, parts in groups.items()}, _round_half_away(_sum(scaled)))
+    by_first = {min(parts): parts for parts in groups.values()}
+    wholes = _allocate({first: _sum(parts) for first, parts in by_first.items()}, _round_half_away(_sum(scaled)))
     units: dict[Id, int] = {}
-    for group, parts in groups.items():
-        units |= _allocate(parts, wholes[group])
+    for first, parts in by_first.items():
+        units |= _allocate(parts, wholes[first])
     return _amounts(units, exact, currency)
 
 
