@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from berth.common.instants import EARLIEST, LATEST
+from berth.common.shown import shown
 from berth.common.units import MILLI, UNITS_PER_CARD
 
 _MONTH = re.compile(r"^(?P<year>[1-9][0-9]{3})-(?P<month>0[1-9]|1[0-2])$")
@@ -51,17 +52,17 @@ def parse_card(text: str) -> tuple[int, int]:
     """`3`, `3:250` (milli-cards) or `3:1/7` as (card index, 1/7000 shares, 1 to 7000); raises ValueError."""
     index, colon, share = text.partition(":")
     if not _is_number(index):
-        raise ValueError(f"{text!r} is not a card like 3, 3:250 or 3:1/7")
+        raise ValueError(f"{shown(text)} is not a card like 3, 3:250 or 3:1/7")
     return int(index), _parse_share(share) if colon else UNITS_PER_CARD
 
 
 def _parse_share(text: str) -> int:
     above, slash, below = text.partition("/")
     if not _is_number(above) or (slash and not (_is_number(below) and int(below))):
-        raise ValueError(f"{text!r} is not a share like 250 or 1/7")
+        raise ValueError(f"{shown(text)} is not a share like 250 or 1/7")
     units, rest = divmod(int(above) * UNITS_PER_CARD, int(below) if slash else MILLI)
     if rest or not 1 <= units <= UNITS_PER_CARD:
-        raise ValueError(f"{text!r} is not a whole number of 1/{UNITS_PER_CARD} between nothing and one card")
+        raise ValueError(f"{shown(text)} is not a whole number of 1/{UNITS_PER_CARD} between nothing and one card")
     return units
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from berth.common.shown import shown
 from scheduling.engine.snapshot import Cards, Flavor, Nodes, Pool, Queue, TreeNode
 from scheduling.engine.vocabulary import CardMode, Tier
 from scheduling.simulator.problems import WrongValueError
@@ -68,6 +69,6 @@ class Cluster:
         index = self.flavor_index.get(name)
         if index is None:
             raise WrongValueError(
-                f"unknown flavor {name!r}; known: {', '.join(f.name for f in self.flavors) or 'none'}"
+                f"unknown flavor {shown(name)}; known: {', '.join(f.name for f in self.flavors) or 'none'}"
             )
         return index

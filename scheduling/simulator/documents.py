@@ -9,10 +9,15 @@ from typing import TypeVar
 
 import yaml
 
+from berth.common.shown import LONGEST
 from scheduling.simulator.problems import Problems, WrongValueError
 
 T = TypeVar("T")
 
+DEEPEST = 32
+MOST_REPEATED = 100_000
+"""Values that aliases may repeat, all together."""
+LONGEST_PATH = 200
 NULL_TAG = "tag:yaml.org,2002:null"
 _Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -52,36 +57,56 @@ def parse_yaml(text: str, problems: Problems) -> Value:
         raise
     if root is None:
         return Block({}, 1)
-    return _value(root, problems, "", ())
+    return _Unfolding(problems).value(root, "")
 
 
-def _value(node: yaml.Node, problems: Problems, path: str, above: tuple[yaml.Node, ...]) -> Value:
-    line = node.start_mark.line + 1
-    if node in above:
-        problems.add(line, path, "an alias may not contain itself")
-        return Scalar("", null=True, line=line)
-    within = (*above, node)
-    if isinstance(node, yaml.ScalarNode):
-        return Scalar(node.value, null=node.tag == NULL_TAG, line=line)
-    if isinstance(node, yaml.SequenceNode):
-        items = (_value(item, problems, f"{path}[{i}]", within) for i, item in enumerate(node.value))
-        return Series(tuple(items), line)
-    entries: dict[str, tuple[int, Value]] = {}
-    for key, value in node.value:
-        key_line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode):
-            problems.add(key_line, path, "a key must be a plain word")
-            continue
-        name = join(path, key.value)
-        if key.value in entries:
-            problems.add(key_line, name, f"given twice, first on line {entries[key.value][0]}")
-            continue
-        entries[key.value] = (key_line, _value(value, problems, name, within))
-    return Block(entries, line)
+class _Unfolding:
+    """Turns nodes into values. What aliases repeat is bounded: a few lines of them could stand for billions of values."""
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._seen: set[int] = set()
+        self._repeated = 0
+
+    def value(self, node: yaml.Node, path: str, depth: int = 0, *, repeated: bool = False) -> Value:
+        """The value of `node`; raises `InvalidFileError` where the document is too deep or unfolds too far."""
+        line = node.start_mark.line + 1
+        repeated = repeated or id(node) in self._seen
+        self._seen.add(id(node))
+        self._repeated += repeated
+        if depth > DEEPEST or self._repeated > MOST_REPEATED:
+            why = f"is nested in more than {DEEPEST} levels" if depth > DEEPEST else "aliases repeat too many values"
+            self._problems.add(line, path[:LONGEST_PATH], why)
+            self._problems.raise_if_any()
+        if isinstance(node, yaml.ScalarNode):
+            return Scalar(node.value, null=node.tag == NULL_TAG, line=line)
+        if isinstance(node, yaml.SequenceNode):
+            items = [
+                self.value(item, f"{path}[{i}]", depth + 1, repeated=repeated) for i, item in enumerate(node.value)
+            ]
+            return Series(tuple(items), line)
+        return Block(dict(self._entries(node, path, depth, repeated=repeated)), line)
+
+    def _entries(
+        self, node: yaml.Node, path: str, depth: int, *, repeated: bool
+    ) -> Iterator[tuple[str, tuple[int, Value]]]:
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                self._problems.add(line, path, "a key must be a plain word")
+                continue
+            name = join(path, key.value)
+            if key.value in lines:
+                self._problems.add(line, name, f"given twice, first on line {lines[key.value]}")
+                continue
+            lines[key.value] = line
+            yield key.value, (line, self.value(value, name, depth + 1, repeated=repeated))
 
 
 def join(path: str, key: str) -> str:
     """The path of `key` below `path`, as problems print it."""
+    key = key if len(key) <= LONGEST else f"{key[:LONGEST]}…"
     return f"{path}.{key}" if path else key
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from berth.common.shown import shown
 from scheduling.engine.snapshot import Flavor, Pool
 from scheduling.engine.units import ONE_PPM
 from scheduling.engine.vocabulary import CardMode
@@ -57,7 +58,7 @@ def _card_mode(text: str) -> tuple[CardMode, str]:
         return CardMode.MIG, profile
     if name in {mode.value for mode in CardMode if mode is not CardMode.MIG} and not profile:
         return CardMode(name), ""
-    raise WrongValueError(f"must be whole, shared, mig:PROFILE, any or none, is {text!r}")
+    raise WrongValueError(f"must be whole, shared, mig:PROFILE, any or none, is {shown(text)}")
 
 
 def _positive_ppm(text: str) -> int:

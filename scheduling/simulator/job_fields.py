@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from berth.common.shown import shown
+from berth.common.shown import cut, shown
 from scheduling.engine.snapshot import RoleAsk, Shape
 from scheduling.engine.topology import HOST
 from scheduling.engine.units import CARD, NEVER
@@ -205,9 +205,9 @@ def whole_cards(text: str) -> int:
     """Cards of one pod -> milli-cards; whole numbers only until cards can be shared."""
     cards_m = quantities.milli_cards(text)
     if 0 < cards_m < CARD:
-        raise WrongValueError(f"shares of a card (SCH-13) are not supported yet: give whole cards, is {shown(text)}")
+        raise WrongValueError(f"shares of a card (SCH-13) are not supported yet: give whole cards, is {cut(text)}")
     if cards_m % CARD:
-        raise WrongValueError(f"must be a whole number of cards, is {shown(text)}")
+        raise WrongValueError(f"must be a whole number of cards, is {cut(text)}")
     return cards_m
 
 

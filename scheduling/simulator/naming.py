@@ -5,6 +5,7 @@
 
 import re
 
+from berth.common.shown import shown
 from scheduling.simulator.problems import WrongValueError
 
 _PLACE = re.compile(r"\{([^{}]*)\}")
@@ -19,7 +20,7 @@ def expand(pattern: str, i: int) -> str:
         return pattern
     text = _PLACE.sub(lambda match: _fill(match.group(1), i), pattern)
     if "{" in _PLACE.sub("", pattern) or "}" in _PLACE.sub("", pattern):
-        raise WrongValueError(f"unbalanced braces in {pattern!r}; {FORM}")
+        raise WrongValueError(f"unbalanced braces in {shown(pattern)}; {FORM}")
     return text
 
 

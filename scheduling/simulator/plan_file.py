@@ -43,7 +43,7 @@ def parse_plan(text: str, file: str, read: Read) -> Question:
     section.close()
     try:
         snapshot = _read_snapshot(document, cluster, now_ms)
-    except (LookupError, ValueError):
+    except (LookupError, ValueError, OverflowError):
         problems.raise_if_any()
         raise
     document.close()

@@ -6,11 +6,12 @@ from typing import Any
 
 from scheduling.engine.plan import Amounts, Evict, Holder, Plan, Resize, Share, Start, Wait
 from scheduling.engine.snapshot import Snapshot
-from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import WaitCode
 
 Document = dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+CALENDAR_END_MS = 253_402_300_800_000
+"""The first instant of the year 10000."""
 MILLI, MIB, PPM = 1000, 1024, 1_000_000
 
 
@@ -33,8 +34,8 @@ def number(value: int, scale: int) -> int | float:
 
 
 def rfc3339(at_ms: int | None) -> str | None:
-    """UTC with a Z, milliseconds only where there are any; None for never."""
-    if at_ms is None or at_ms >= NEVER:
+    """UTC with a Z, milliseconds only where there are any; None for never, which is also what lies beyond the calendar."""
+    if at_ms is None or at_ms >= CALENDAR_END_MS:
         return None
     at = EPOCH + timedelta(milliseconds=at_ms)
     text = at.strftime("%Y-%m-%dT%H:%M:%S")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from berth.common.shown import shown
+from berth.common.shown import cut, shown
 from scheduling.engine.policy import PRESETS, Policy
 from scheduling.simulator import quantities
 from scheduling.simulator.documents import Fields, Scalar, Value, parse_yaml
@@ -71,5 +71,5 @@ def preset_name(text: str) -> str:
         return text
     supported = ", ".join(PRESETS)
     if text in LATER_PRESETS:
-        raise WrongValueError(f"preset {shown(text)} is not supported yet; supported: {supported}")
+        raise WrongValueError(f"preset {cut(text)} is not supported yet; supported: {supported}")
     raise WrongValueError(f"unknown preset {shown(text)}; supported: {supported}")

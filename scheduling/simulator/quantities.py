@@ -10,11 +10,16 @@ from enum import Enum
 from typing import TypeVar
 
 from berth.common.instants import ALLOWED, InstantRangeError, NoOffsetError, parse_instant
+from berth.common.shown import cut, shown
 from scheduling.engine.units import CARD, ONE_PPM
 from scheduling.simulator.problems import WrongValueError
 
-LARGEST = Decimal(10) ** 15
-"""No quantity in a file is larger: far above any cluster, and its milli and ppm forms stay inside int64."""
+LARGEST = 10**15
+"""No sum of money and no quota in a file is larger; the engine's sums of quotas saturate (Q40)."""
+MOST = 10**9
+"""Cards, cores, seconds, weights: far above any cluster, and sums of their milli and ppm forms stay inside int64."""
+MOST_MIB = 10**12
+MOST_CARD_HOURS = 10**11
 MIB_PER_GIB = 1024
 MS_PER_S = 1000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,42 +27,42 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 E = TypeVar("E", bound=Enum)
 
 
-def decimal(text: str) -> Decimal:
-    """A finite number, not negative."""
+def decimal(text: str, most: int = LARGEST) -> Decimal:
+    """A finite number from 0 to `most`."""
     try:
         value = Decimal(text.strip())
     except InvalidOperation:
-        raise WrongValueError(f"must be a number, is {text!r}") from None
+        raise WrongValueError(f"must be a number, is {shown(text)}") from None
     if not value.is_finite():
-        raise WrongValueError(f"must be a finite number, is {text!r}")
+        raise WrongValueError(f"must be a finite number, is {shown(text)}")
     if value < 0:
-        raise WrongValueError(f"must be 0 or more, is {text}")
-    if value > LARGEST:
-        raise WrongValueError(f"must be at most {LARGEST:.0e}, is {text}")
+        raise WrongValueError(f"must be 0 or more, is {cut(text)}")
+    if value > most:
+        raise WrongValueError(f"must be at most {most}, is {cut(text)}")
     return value
 
 
-def scaled(text: str, scale: int, what: str) -> int:
+def scaled(text: str, scale: int, what: str, most: int = MOST) -> int:
     """`text` x `scale` as an exact integer; `what` names unit and precision for the message."""
-    value = decimal(text) * scale
+    value = decimal(text, most) * scale
     if value != value.to_integral_value():
-        raise WrongValueError(f"must be {what}, is {text}")
+        raise WrongValueError(f"must be {what}, is {cut(text)}")
     return int(value)
 
 
-def milli_cards(text: str) -> int:
+def milli_cards(text: str, most: int = MOST) -> int:
     """Cards with up to 3 decimals -> milli-cards."""
-    return scaled(text, CARD, "a number of cards with at most 3 decimals")
+    return scaled(text, CARD, "a number of cards with at most 3 decimals", most)
 
 
-def millicores(text: str) -> int:
+def millicores(text: str, most: int = MOST) -> int:
     """CPU cores with up to 3 decimals -> millicores."""
-    return scaled(text, CARD, "a number of cores with at most 3 decimals")
+    return scaled(text, CARD, "a number of cores with at most 3 decimals", most)
 
 
-def mebibytes(text: str) -> int:
+def mebibytes(text: str, most: int = MOST_MIB // MIB_PER_GIB) -> int:
     """GiB -> MiB, rounded down where the decimals do not end on a MiB."""
-    return int(decimal(text) * MIB_PER_GIB)
+    return int(decimal(text, most) * MIB_PER_GIB)
 
 
 def milliseconds(text: str) -> int:
@@ -74,13 +79,13 @@ def fraction_ppm(text: str) -> int:
     """A share between 0 and 1 -> parts per million (rounded down)."""
     value = decimal(text)
     if value > 1:
-        raise WrongValueError(f"must be between 0 and 1, is {text}")
+        raise WrongValueError(f"must be between 0 and 1, is {cut(text)}")
     return int(value * ONE_PPM)
 
 
 def card_hours_ms(text: str) -> int:
     """Card-hours -> card-milliseconds."""
-    return int(decimal(text) * 3_600_000)
+    return int(decimal(text, MOST_CARD_HOURS) * 3_600_000)
 
 
 def whole(text: str, *, low: int = 0, high: int = 2**31 - 1) -> int:
@@ -88,9 +93,9 @@ def whole(text: str, *, low: int = 0, high: int = 2**31 - 1) -> int:
     try:
         value = int(text.strip())
     except ValueError:
-        raise WrongValueError(f"must be a whole number, is {text!r}") from None
+        raise WrongValueError(f"must be a whole number, is {shown(text)}") from None
     if not low <= value <= high:
-        raise WrongValueError(f"must be between {low} and {high}, is {value}")
+        raise WrongValueError(f"must be between {low} and {high}, is {cut(text)}")
     return value
 
 
@@ -106,7 +111,7 @@ def flag(text: str) -> bool:
             return True
         case "false":
             return False
-    raise WrongValueError(f"must be true or false, is {text!r}")
+    raise WrongValueError(f"must be true or false, is {shown(text)}")
 
 
 def word(text: str) -> str:
@@ -121,7 +126,7 @@ def one_of(*names: str) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text not in names:
-            raise WrongValueError(f"must be one of {', '.join(names)}, is {text!r}")
+            raise WrongValueError(f"must be one of {', '.join(names)}, is {shown(text)}")
         return text
 
     return parse
@@ -132,10 +137,10 @@ def instant(text: str) -> int:
     try:
         at = parse_instant(text.strip())
     except NoOffsetError:
-        raise WrongValueError(f"must carry an offset (Z or +08:00), is {text!r}") from None
+        raise WrongValueError(f"must carry an offset (Z or +08:00), is {shown(text)}") from None
     except InstantRangeError:
-        raise WrongValueError(f"must be from {ALLOWED['earliest']} to {ALLOWED['latest']}, is {text!r}") from None
+        raise WrongValueError(f"must be from {ALLOWED['earliest']} to {ALLOWED['latest']}, is {shown(text)}") from None
     except ValueError:
-        raise WrongValueError(f"must be a time such as 2026-11-29T10:00:00Z, is {text!r}") from None
+        raise WrongValueError(f"must be a time such as 2026-11-29T10:00:00Z, is {shown(text)}") from None
     delta = at - EPOCH
     return (delta.days * 86_400 + delta.seconds) * MS_PER_S + delta.microseconds // 1000

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 
+from berth.common.shown import shown
 from scheduling.engine.snapshot import RoleAsk
-from scheduling.engine.units import CARD, NEVER
+from scheduling.engine.units import CARD, NEVER, UNLIMITED
 from scheduling.simulator import quantities
 from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.documents import Fields
@@ -35,7 +36,7 @@ def _read_run(fields: Fields, cluster: Cluster, now_ms: int) -> RunningEntry:
     for node, indexes in cards.items():
         if indexes:
             fields.problem("cards", f"more card indexes on {cluster.nodes.names[node]} than its pods hold")
-    attained = sum(pod.cards_m for pod in pods) * max(0, now_ms - start_ms) // CARD
+    attained = min(UNLIMITED, sum(pod.cards_m for pod in pods) * max(0, now_ms - start_ms) // CARD)
     return RunningEntry(
         job=job,
         start_ms=start_ms,
@@ -53,7 +54,7 @@ def _read_cards(fields: Fields, cluster: Cluster) -> dict[int, list[int]]:
     for name, _ in section.named():
         indexes = section.words(name, quantities.whole)
         if name not in cluster.node_index:
-            section.problem(name, f"unknown node {name!r}")
+            section.problem(name, f"unknown node {shown(name)}")
             continue
         node = cluster.node_index[name]
         if len(set(indexes)) != len(indexes) or any(index >= cluster.gpus[node] for index in indexes):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from berth.common.shown import shown
 from scheduling.engine.snapshot import CPU, MEMORY, VRAM, Queue, TreeNode
 from scheduling.engine.units import ONE_PPM
 from scheduling.engine.vocabulary import Tier
@@ -71,7 +72,7 @@ def read_tree(document: Fields, resolve: Callable[[str, str | None], str], pool_
 
 def _name(text: str) -> str:
     if "/" in text:
-        raise WrongValueError(f"must not contain a slash, is {text!r}")
+        raise WrongValueError(f"must not contain a slash, is {shown(text)}")
     return quantities.word(text)
 
 
@@ -84,7 +85,7 @@ def _read_cohorts(document: Fields, tree: Tree, resolve: Callable[[str, str | No
         quota = _read_quota(fields.below("quota"), lambda flavor: resolve(flavor, None))
         fields.close()
         if name in tree.nodes:
-            fields.problem("name", f"cohort {name!r} is there twice")
+            fields.problem("name", f"cohort {shown(name)} is there twice")
         tree.nodes[name] = TreeEntry(name, "cohort", parent, weight, quota)
         entries.append((fields, name))
     for fields, name in entries:
@@ -92,7 +93,7 @@ def _read_cohorts(document: Fields, tree: Tree, resolve: Callable[[str, str | No
             fields.problem("parent", "a cohort cannot be above itself")
         parent = tree.nodes[name].parent
         if parent is not None and parent not in tree.nodes:
-            fields.problem("parent", f"unknown cohort {parent!r}")
+            fields.problem("parent", f"unknown cohort {shown(parent)}")
 
 
 def _climbs_in_a_circle(tree: Tree, name: str) -> bool:
@@ -117,10 +118,10 @@ def _read_tenant(
     quota = _read_quota(fields.below("quota"), lambda flavor: resolve(flavor, None))
     if cohort is not None and cohort not in tree.nodes:
         if not implicit:
-            fields.problem("cohort", f"unknown cohort {cohort!r}")
+            fields.problem("cohort", f"unknown cohort {shown(cohort)}")
         tree.nodes[cohort] = TreeEntry(cohort, "cohort", None, ONE_PPM, {})
     if name in tree.nodes:
-        fields.problem("name", f"{tree.nodes[name].kind} {name!r} is there already; shares are printed by name")
+        fields.problem("name", f"{tree.nodes[name].kind} {shown(name)} is there already; shares are printed by name")
     tree.nodes[name] = TreeEntry(name, "tenant", cohort, weight, quota)
     for queue in fields.each("queues"):
         _read_queue(queue, name, cohort or "", tree, resolve, pool_default, priority=priority)
@@ -157,7 +158,7 @@ def _read_queue(
     quota = _read_quota(fields.below("quota"), lambda flavor: resolve(flavor, pool or pool_default))
     fields.close()
     if name in tree.queues:
-        fields.problem("name", f"queue {name!r} is there twice")
+        fields.problem("name", f"queue {shown(name)} is there twice")
     tree.queues[name] = entry
     tree.nodes[name] = TreeEntry(name, "queue", tenant, weight, quota)
 
@@ -181,7 +182,10 @@ def _read_quota(fields: Fields, resolve: Callable[[str], str]) -> dict[str, Line
     return found
 
 
-def _read_line(fields: Fields, parse: Callable[[str], int]) -> Line:
+def _read_line(fields: Fields, amount: Callable[[str, int], int]) -> Line:
+    def parse(text: str) -> int:
+        return amount(text, quantities.LARGEST)
+
     line = Line(
         nominal=fields.take("nominal", parse, 0),
         borrowing=fields.take("borrowing_limit", parse, None),

@@ -1,13 +1,17 @@
-"""How messages show a value that somebody gave: quoted, on one line, and never longer than a line."""
+"""How messages show a value that somebody gave: on one line, and never longer than a line."""
 
 from typing import Final
 
 LONGEST: Final = 80
 
 
-def shown(value: object) -> str:
-    """`'1.5 cards'`; of more than LONGEST characters the beginning and how many there are."""
+def cut(value: object) -> str:
+    """The value's text as it is; of more than LONGEST characters the beginning and how many there are."""
     text = str(value)
-    if len(text) <= LONGEST:
-        return repr(text)
-    return f"{text[:LONGEST]!r}… ({len(text)} characters)"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
+
+
+def shown(value: object) -> str:
+    """The same in quotes, for what is no number."""
+    text = str(value)
+    return repr(text) if len(text) <= LONGEST else f"{text[:LONGEST]!r}… ({len(text)} characters)"
