@@ -5,6 +5,7 @@ from dj_email_url import parse as parse_email_url
 from django.utils.translation import gettext_lazy as _
 
 from berth import environment
+from berth.admin_look import ADMIN_LOOK
 from berth.celery_settings import celery_settings
 from berth.common.schema_settings import SCHEMA_SETTINGS
 from berth.content_security import POLICY
@@ -201,6 +202,8 @@ TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = environment.LOCAL / "staticfiles"
+
+UNFOLD = ADMIN_LOOK
 
 # --- Security and logs ---
 

@@ -165,18 +165,24 @@ def _with_editor(form: Any, user: Any) -> Any:
     return init
 
 
+class _WithAmount(RoleAdmin):
+    @admin.display(description=_("amount"))
+    def amount_out(self, row: QuotaRequest | QuotaTransfer) -> Any:
+        return _outside(row.resource, row.amount)
+
+
 @admin.register(QuotaRequest)
-class QuotaRequestAdmin(RoleAdmin):
+class QuotaRequestAdmin(_WithAmount):
     """Requests are decided by API or page, which also write the line; here they are read."""
 
     view = Action.QUOTA_REQUEST_READ
-    list_display = ("queue", "resource", "flavor", "amount", "state", "asked_by", "asked_at", "decided_by")
+    list_display = ("queue", "resource", "flavor", "amount_out", "state", "asked_by", "asked_at", "decided_by")
     list_filter = ("state", "resource")
     list_select_related = ("queue", "flavor", "asked_by", "decided_by")
 
 
 @admin.register(QuotaTransfer)
-class QuotaTransferAdmin(RoleAdmin):
+class QuotaTransferAdmin(_WithAmount):
     view = Action.QUOTA_TRANSFER_READ
-    list_display = ("giver", "receiver", "resource", "flavor", "amount", "valid_from", "valid_to", "agreed_by")
+    list_display = ("giver", "receiver", "resource", "flavor", "amount_out", "valid_from", "valid_to", "agreed_by")
     list_select_related = ("giver", "receiver", "flavor", "agreed_by")

@@ -6,8 +6,10 @@ from django.contrib.postgres.fields import DateTimeRangeField, RangeBoundary, Ra
 from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from berth.common.units import from_milli, mib_to_gib
 from tenants.models.pool import Flavor
 from tenants.models.queue import Queue
 from tenants.models.tenant import Cohort, Project, Tenant
@@ -31,6 +33,17 @@ class Resource(models.TextChoices):
     VRAM = "vram", _("VRAM")
     STORAGE = "storage", _("storage")
     IOPS = "iops", "IOPS"
+
+
+def _told(resource: str, amount: int) -> str:
+    """An amount as people write it: 128 cards, 512 memory GiB."""
+    if resource == Resource.GPU:
+        return gettext("%(cards)s cards") % {"cards": from_milli(amount)}
+    if resource == Resource.CPU:
+        return f"{from_milli(amount)} {Resource.CPU.label}"
+    if resource in (Resource.MEMORY, Resource.VRAM):
+        return f"{mib_to_gib(amount)} GiB {Resource(resource).label}"
+    return f"{amount} {Resource(resource).label}"
 
 
 @pghistory.track()
@@ -90,7 +103,7 @@ class Quota(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.resource} {self.nominal}"
+        return _told(self.resource, self.nominal)
 
 
 @pghistory.track()
@@ -118,7 +131,7 @@ class QuotaTransfer(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.resource}"
+        return _told(self.resource, self.amount)
 
 
 @pghistory.track()
@@ -151,7 +164,7 @@ class QuotaRequest(models.Model):
         constraints = [models.CheckConstraint(condition=Q(amount__gt=0), name="quota_request_amount_positive")]
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.resource}"
+        return _told(self.resource, self.amount)
 
 
 class BudgetGate(models.Model):

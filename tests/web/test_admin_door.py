@@ -1,9 +1,12 @@
 """The admin has no door of its own: wrong passwords are counted at one place, and after a few of them the right one waits too."""
 
+import re
+
 import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from tenants.models import Quota
 from tests.factories import a_platform_admin, a_user
 from tests.factories.people import PASSWORD
 
@@ -19,6 +22,23 @@ def test_the_admin_sends_to_the_platforms_sign_in_and_back(client: Client) -> No
     answer = client.get("/admin/tenants/tenant/", follow=True)
 
     assert answer.redirect_chain[-1] == ("/accounts/login/?next=%2Fadmin%2Ftenants%2Ftenant%2F", 302)
+
+
+def test_the_admin_bears_berths_name_and_mark(client: Client) -> None:
+    client.force_login(a_platform_admin())
+
+    page = client.get("/admin/").content.decode()
+
+    assert "Berth administration" in page
+    assert re.search(r'<link rel="icon" href="/static/icons/berth[^"]*svg"', page)
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "want"),
+    [("gpu", 128_000, "128 cards"), ("cpu", 1500, "1.5 CPU cores"), ("memory", 2048, "2 GiB memory")],
+)
+def test_a_quota_line_is_named_in_peoples_units(resource: str, amount: int, want: str) -> None:
+    assert str(Quota(resource=resource, nominal=amount)) == want
 
 
 @pytest.mark.parametrize("next_url", ["https://elsewhere.example/", "//elsewhere.example", "javascript:alert(1)"])

@@ -3,7 +3,7 @@
 from datetime import datetime
 from decimal import Decimal
 
-from berth.demo.organisation import BILLING_ZONE, CURRENCY, Organisation
+from berth.demo.organisation import CURRENCY, Organisation
 from berth.demo.workload import ZONE
 from billing.metering import Month
 from billing.services.closing import close_month
@@ -18,7 +18,7 @@ METERS_AT_ZERO = ("cpu_core_hour", "memory_gib_hour")
 
 def list_prices(organisation: Organisation, *, since: datetime) -> None:
     """The price book from `since` on: cards at list price, CPU and memory at 0.00, which is shown and never hidden."""
-    book = create_price_book(name=f"list {since.astimezone(ZONE):%Y}", currency=CURRENCY, note=BILLING_ZONE)
+    book = create_price_book(name=f"list {since.astimezone(ZONE):%Y}", currency=CURRENCY)
     flavors = {flavor.name: flavor for flavor in Flavor.objects.all()}
     for spec in organisation.flavors:
         flavor = flavors.get(spec.name)
