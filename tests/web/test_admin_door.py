@@ -6,7 +6,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from tenants.models import Quota
+from tenants.models import Cluster, Flavor, Pool, Quota
 from tests.factories import a_platform_admin, a_user
 from tests.factories.people import PASSWORD
 
@@ -39,6 +39,18 @@ def test_the_admin_bears_berths_name_and_mark(client: Client) -> None:
 )
 def test_a_quota_line_is_named_in_peoples_units(resource: str, amount: int, want: str) -> None:
     assert str(Quota(resource=resource, nominal=amount)) == want
+
+
+def test_lists_of_supply_tell_ratios_and_gib(client: Client) -> None:
+    pool = Pool.objects.create(name="shared", cluster=Cluster.objects.create(name="c1"))
+    Flavor.objects.create(name="a100", pool=pool, card_model="A100", vram_mib=80 * 1024)
+    client.force_login(a_platform_admin())
+
+    pools, flavors = (client.get(f"/admin/tenants/{name}/").content.decode() for name in ("pool", "flavor"))
+
+    assert re.search(r"field-vram[^>]*>\s*80\b", flavors)
+    assert "field-factor" in pools
+    assert "1000000" not in pools + flavors
 
 
 @pytest.mark.parametrize("next_url", ["https://elsewhere.example/", "//elsewhere.example", "javascript:alert(1)"])
