@@ -39,6 +39,14 @@ def test_a_share_that_is_none_is_refused(text: str) -> None:
         parse_card(text)
 
 
+@pytest.mark.parametrize("text", ["9" * 5000, f"3:{'9' * 5000}", f"3:1/{'9' * 5000}"])
+def test_a_long_value_is_not_echoed_whole(text: str) -> None:
+    with pytest.raises(ValueError, match="characters") as caught:
+        parse_card(text)
+
+    assert len(str(caught.value)) < 200
+
+
 def test_a_month_of_512_cards_is_partitioned() -> None:
     """B11: 1,327,104,000 card-seconds = allocated 900,000,000 + down 10,000,000 + idle 417,104,000."""
     month = hours(0, 720)
