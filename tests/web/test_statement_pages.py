@@ -2,10 +2,13 @@
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import ViewportSize, expect
 
 from tests.web.conftest import PHONE, SignIn
 from tests.web.scene import Scene, add_job, add_prices, add_run, bill
+
+PAPER: ViewportSize = {"width": 680, "height": 1000}
+"""A4 between its margins is narrower than the widest phone layout, and is no phone."""
 
 
 def test_a_line_opens_in_place_down_to_segments_and_the_price_version(scene: Scene, sign_in: SignIn) -> None:
@@ -118,7 +121,10 @@ def test_a_printed_statement_names_its_issuer_and_has_no_hints_for_the_screen(sc
     expect(hint).to_be_visible()
 
     page.emulate_media(media="print")
+    page.set_viewport_size(PAPER)
 
     expect(hint).to_be_hidden()
     expect(page.locator(".b-opener .b-icon").first).to_be_hidden()
+    expect(page.get_by_role("columnheader", name="Amount, CNY").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER["width"]
     expect(page.locator(".b-issuer")).to_have_text(re.compile(r"^Berth\s+\S*algo-b"))
