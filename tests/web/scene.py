@@ -340,24 +340,16 @@ def _tenant(
     Quota.objects.create(
         queue=line, resource="memory", nominal=nominal * 64 * GIB, borrowing_limit=None, valid_from=long_ago
     )
-    EffectivePrice.objects.create(
-        tenant=tenant,
-        meter="card_hour",
-        flavor=scene.flavor,
-        price="12.50",
-        currency="CNY",
-        version="list-1",
-        published_at=long_ago,
-    )
-    EffectivePrice.objects.create(
-        tenant=tenant,
-        meter="borrowed_card_hour",
-        flavor=scene.flavor,
-        price="12.50",
-        currency="CNY",
-        version="list-1",
-        published_at=long_ago,
-    )
+    for meter in ("card_hour", "borrowed_card_hour"):
+        EffectivePrice.objects.create(
+            tenant=tenant,
+            meter=meter,
+            flavor=scene.flavor,
+            price="12.50",
+            currency="CNY",
+            version="list-1",
+            published_at=long_ago,
+        )
     scene.tenants[slug] = tenant
     scene.queues[slug] = line
     add_user(scene, f"{slug}-member", tenant)

@@ -11,12 +11,17 @@ PAPER: ViewportSize = {"width": 680, "height": 1000}
 """A4 between its margins is narrower than the widest phone layout, and is no phone."""
 
 
-def test_a_line_opens_in_place_down_to_segments_and_the_price_version(scene: Scene, sign_in: SignIn) -> None:
-    """BIL-08: 4 cards × 150 min = 10 card-hours × 12.50 = 125.00, and each level repeats it."""
+def bill_one_run(scene: Scene) -> None:
+    """Four cards of algo-b for two and a half hours: 125.00."""
     add_prices(scene)
     job = add_job(scene, "algo-b", "rm-train", cards=4, state="succeeded")
     add_run(scene, job, minutes=150, ended="succeeded")
     bill(scene)
+
+
+def test_a_line_opens_in_place_down_to_segments_and_the_price_version(scene: Scene, sign_in: SignIn) -> None:
+    """BIL-08: 4 cards × 150 min = 10 card-hours × 12.50 = 125.00, and each level repeats it."""
+    bill_one_run(scene)
     page = sign_in("algo-b-member", "/statements/")
     page.locator("tbody a").first.click()
     expect(page.locator(".b-figure")).to_have_text("CNY 125.00")
@@ -33,10 +38,7 @@ def test_a_line_opens_in_place_down_to_segments_and_the_price_version(scene: Sce
 
 def test_zero_priced_lines_stay_and_the_total_closes(scene: Scene, sign_in: SignIn) -> None:
     """F21."""
-    add_prices(scene)
-    job = add_job(scene, "algo-b", "rm-train", cards=4, state="succeeded")
-    add_run(scene, job, minutes=150, ended="succeeded")
-    bill(scene)
+    bill_one_run(scene)
 
     page = sign_in("algo-b-member", "/statements/")
     page.locator("tbody a").first.click()
@@ -46,10 +48,7 @@ def test_zero_priced_lines_stay_and_the_total_closes(scene: Scene, sign_in: Sign
 
 
 def test_a_strange_tenants_statement_is_not_found(scene: Scene, sign_in: SignIn, site: str) -> None:
-    add_prices(scene)
-    job = add_job(scene, "algo-b", "rm-train", cards=4, state="succeeded")
-    add_run(scene, job, minutes=150, ended="succeeded")
-    bill(scene)
+    bill_one_run(scene)
     page = sign_in("finance", "/statements/")
     address = page.get_by_role("row", name="algo-b").get_by_role("link").first.get_attribute("href")
     page.context.clear_cookies()
@@ -111,10 +110,7 @@ def test_the_jobs_of_a_line_go_on_after_the_dearest_hundred(scene: Scene, sign_i
 
 
 def test_a_printed_statement_names_its_issuer_and_has_no_hints_for_the_screen(scene: Scene, sign_in: SignIn) -> None:
-    add_prices(scene)
-    job = add_job(scene, "algo-b", "rm-train", cards=4, state="succeeded")
-    add_run(scene, job, minutes=150, ended="succeeded")
-    bill(scene)
+    bill_one_run(scene)
     page = sign_in("algo-b-member", "/statements/")
     page.locator("tbody a").first.click()
     hint = page.get_by_text("(open to walk down)").first
