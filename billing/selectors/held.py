@@ -1,7 +1,7 @@
 """What was held, ready for metering: segments of leases, what leases hold now, and whole nodes set aside.
 
-The loop writes segments when a hold ends. Until then the open lease says what is held: from its pod's start (or its last
-segment's end) on, charged up to a notice and not after it, as the segments will say.
+The loop writes segments when a hold ends. Until then the open lease says what is held: from its pod's start on, own or borrowed
+as its split was, charged up to a notice and not after it, as the segments will say.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
-from django.db.models.functions import Upper
 
 from berth.common.units import UNITS_PER_CARD
 from billing.metering import Span, span
 from billing.models import LedgerEntry
 from scheduling.models import Job, Lease, LeaseSegment, NodeInterval
+from scheduling.selectors.splits import split_changes_of
 from scheduling.states import EndReason, RunState
 from tenants.models import Pool
 
@@ -104,38 +104,49 @@ def going_on_of(*, tenant_id: int | None = None, job_ids: Sequence[int] | None =
     if job_ids is not None:
         found = found.filter(run__job_id__in=list(job_ids))
     notices = ("run__preemption__notice_at", "run__stop_reason", "run__stopping_at")
-    rows = found.annotate(cut_until=Max(Upper("segments__during"))).order_by("id")
-    fields = ("id", "pod__started_at", "cut_until", *notices, "quantity", "borrowed", *_LEASE_FIELDS)
+    splits = split_changes_of(found.filter(split_changes__isnull=False).values_list("pk", flat=True))
+    fields = ("id", "pod__started_at", *notices, "quantity", "borrowed", *_LEASE_FIELDS)
     held: list[Held] = []
     for (
         lease_id,
         started_at,
-        cut_until,
         notice_at,
         stop_reason,
         stopping_at,
         quantity,
         borrowed,
         *lease,
-    ) in rows.values_list(*fields):
-        start = (max(started_at, cut_until) if cut_until else started_at).astimezone(UTC)
+    ) in found.order_by("id").values_list(*fields):
         failed = stop_reason == EndReason.CARD_FAILED
         turn = stopping_at if failed else notice_at
         after = LedgerEntry.HeldAs.FAULT.value if failed else LedgerEntry.HeldAs.GRACE.value
         of_lease = _of_lease(lease_id, _BILLABLE, quantity, borrowed, lease)
-        held += _with_turn(replace(of_lease, start=start, going_on=True), turn, after)
+        whole = replace(of_lease, start=started_at.astimezone(UTC), going_on=True)
+        for piece in _by_split(whole, splits.get(lease_id, [])):
+            held += _with_notice(piece, turn, after)
     return held
 
 
-def _with_turn(held: Held, turn: datetime | None, after: str) -> Iterator[Held]:
+def _by_split(held: Held, changes: Sequence[tuple[datetime, bool]]) -> Iterator[Held]:
+    """Cut where its own/borrowed mark changed, as its segments will be."""
+    for at, borrowed in changes:
+        at = at.astimezone(UTC)
+        if held.start < at:
+            yield replace(held, end=at, borrowed=borrowed)
+            held = replace(held, start=at)
+    yield held
+
+
+def _with_notice(held: Held, turn: datetime | None, after: str) -> Iterator[Held]:
     """Charged up to the notice, and something else after it."""
     if turn is None:
         yield held
         return
     turn = turn.astimezone(UTC)
     if held.start < turn:
-        yield replace(held, end=turn)
-    yield replace(held, start=max(held.start, turn), held_as=after)
+        yield replace(held, end=turn if held.end is None else min(held.end, turn))
+    if held.end is None or turn < held.end:
+        yield replace(held, start=max(held.start, turn), held_as=after)
 
 
 def not_posted(held: Sequence[Held]) -> list[Held]:

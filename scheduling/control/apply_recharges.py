@@ -1,17 +1,13 @@
-"""The own/borrowed split of running jobs changes with a cycle: a segment ends, the lease turns, loans follow (SCH-03, SCH-16)."""
+"""The own/borrowed split of running jobs changes with a cycle: the lease turns, loans follow (SCH-03, SCH-16)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
-from django.db.models import Max
-from django.db.models.functions import Upper
-
 from scheduling.control.apply_starts import open_loans
 from scheduling.engine.plan import LoanChange, Recharge
 from scheduling.engine.units import CARD
-from scheduling.models import Lease, LeaseSegment, Loan, Run
+from scheduling.models import Lease, Loan, Run, SplitChange
 from scheduling.states import RunState
 
 LIVE = (RunState.ADMITTED.value, RunState.STARTING.value, RunState.RUNNING.value)
@@ -29,7 +25,9 @@ def apply_recharges(recharges: Sequence[Recharge], changes: Sequence[LoanChange]
     wanted = {int(recharge.run): recharge for recharge in recharges}
     runs = Run.objects.filter(pk__in=wanted, state__in=LIVE).select_related("job").in_bulk()
     turned = _turned_leases(wanted, runs)
-    _close_segments(turned, now)
+    SplitChange.objects.bulk_create(
+        [SplitChange(lease=lease, at=now, borrowed=lease.borrowed) for lease in turned], BATCH
+    )
     for borrowed in (True, False):
         ids = [lease.pk for lease in turned if lease.borrowed is not borrowed]
         Lease.objects.filter(pk__in=ids).update(borrowed=borrowed)
@@ -51,30 +49,3 @@ def _turned_leases(wanted: dict[int, Recharge], runs: dict[int, Run]) -> list[Le
         own = len(leases) - amounts.get((role, index), 0) // CARD
         turned += [lease for place, lease in enumerate(leases) if lease.borrowed != (place >= own)]
     return turned
-
-
-def _close_segments(leases: Sequence[Lease], now: datetime) -> None:
-    """What was held so far was held under the old split."""
-    cut = dict(
-        LeaseSegment.objects.filter(lease__in=leases)
-        .values_list("lease_id")
-        .annotate(until=Max(Upper("during")))
-        .values_list("lease_id", "until")
-    )
-    rows = []
-    for lease in leases:
-        if lease.pod.started_at is None:
-            continue
-        start = max(lease.pod.started_at, cut.get(lease.pk, lease.pod.started_at))
-        if start < now:
-            rows.append(
-                LeaseSegment(
-                    lease=lease,
-                    card_id=lease.card_id,
-                    kind=LeaseSegment.Kind.BILLABLE,
-                    during=DateTimeTZRange(start, now, "[)"),
-                    quantity=lease.quantity,
-                    borrowed=lease.borrowed,
-                )
-            )
-    LeaseSegment.objects.bulk_create(rows, BATCH)

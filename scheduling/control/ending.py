@@ -11,13 +11,13 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
-from django.db.models import F, Max
-from django.db.models.functions import Upper
+from django.db.models import F
 
 from berth.common.alarm import ring
 from scheduling.control.requeue import next_state
-from scheduling.control.segments import FAULT, GRACE, Hold, cut_hold
+from scheduling.control.segments import FAULT, GRACE, Hold, Stretch, cut_hold
 from scheduling.models import Lease, LeaseSegment, Loan, Pod, Preemption, Run, SegmentQuarantine
+from scheduling.selectors.splits import split_changes_of
 from scheduling.states import PLATFORM_FAULTS, EndReason, JobState, RunState
 from scheduling.transitions import Cause, lock_jobs, move_job, move_run
 
@@ -93,22 +93,24 @@ def _close_leases(run: Run, pods: Sequence[Pod], end: RunEnd, now: datetime) -> 
     if not leases:
         return
     by_pod = {pod.pk: pod for pod in pods}
-    cut_until = dict(
-        LeaseSegment.objects.filter(lease__in=leases)
-        .values_list("lease_id")
-        .annotate(until=Max(Upper("during")))
-        .values_list("lease_id", "until")
-    )
+    splits = split_changes_of(lease.pk for lease in leases)
     notice_at, notice_kind = _notice(run)
     never_whole = run.started_at is None and end.reason in PLATFORM_FAULTS
-    segments: list[tuple[Lease, str, datetime, datetime]] = []
+    segments: list[tuple[Lease, Stretch]] = []
     for lease in leases:
         pod = by_pod[lease.pod_id]
         until, closed_at = _pod_end(pod, end, now)
         hold = Hold(
-            pod.started_at, until, closed_at, notice_at, cut_until.get(lease.pk), notice_kind, fault=never_whole
+            pod.started_at,
+            until,
+            closed_at,
+            notice_at,
+            notice_kind,
+            fault=never_whole,
+            borrowed=lease.borrowed,
+            splits=splits[lease.pk],
         )
-        segments += [(lease, piece.kind, piece.start, piece.end) for piece in cut_hold(hold)]
+        segments += [(lease, piece) for piece in cut_hold(hold)]
         lease.closed_at = None if pod.pk in end.still_there else max(closed_at, lease.opened_at)
     _store_segments(segments, now)
     Lease.objects.bulk_update(leases, ["closed_at"], batch_size=1000)
@@ -129,35 +131,36 @@ def _pod_end(pod: Pod, end: RunEnd, now: datetime) -> tuple[datetime, datetime]:
     return min(end.last_sign, pod.finished_at or end.last_sign), pod.finished_at or now
 
 
-def _store_segments(segments: Sequence[tuple[Lease, str, datetime, datetime]], now: datetime) -> None:
+def _store_segments(segments: Sequence[tuple[Lease, Stretch]], now: datetime) -> None:
     """All at once; where the database refuses, one by one, and what it refuses goes to quarantine (DESIGN section 4)."""
-    good = [entry for entry in segments if entry[2] < entry[3]]
-    bad = [(entry, "ends before it starts") for entry in segments if entry[2] >= entry[3]]
+    good = [entry for entry in segments if entry[1].start < entry[1].end]
+    bad = [(entry, "ends before it starts") for entry in segments if entry[1].start >= entry[1].end]
     try:
         with transaction.atomic():
-            LeaseSegment.objects.bulk_create([_segment(entry) for entry in good], batch_size=2000)
+            LeaseSegment.objects.bulk_create([_segment(*entry) for entry in good], batch_size=2000)
     except IntegrityError:
         for entry in good:
             try:
                 with transaction.atomic():
-                    _segment(entry).save(force_insert=True)
+                    _segment(*entry).save(force_insert=True)
             except IntegrityError as error:
                 bad.append((entry, str(error).partition("\n")[0]))
     SegmentQuarantine.objects.bulk_create(
-        SegmentQuarantine(lease=lease, kind=kind, start_at=start, end_at=until, reason=why[:500], created_at=now)
-        for (lease, kind, start, until), why in bad
+        SegmentQuarantine(
+            lease=lease, kind=piece.kind, start_at=piece.start, end_at=piece.end, reason=why[:500], created_at=now
+        )
+        for (lease, piece), why in bad
     )
 
 
-def _segment(entry: tuple[Lease, str, datetime, datetime]) -> LeaseSegment:
-    lease, kind, start, until = entry
+def _segment(lease: Lease, piece: Stretch) -> LeaseSegment:
     return LeaseSegment(
         lease=lease,
         card_id=lease.card_id,
-        kind=kind,
-        during=DateTimeTZRange(start, until, "[)"),
+        kind=piece.kind,
+        during=DateTimeTZRange(piece.start, piece.end, "[)"),
         quantity=lease.quantity,
-        borrowed=lease.borrowed,
+        borrowed=piece.borrowed,
     )
 
 

@@ -17,7 +17,7 @@ from scheduling.models.history import Observation, Transition, UtilisationHour, 
 from scheduling.models.image_rule import ImageRule
 from scheduling.models.job import Job, JobDataset, JobDependency, Role, RoleFlavor
 from scheduling.models.node import Card, Node, NodeDomain, NodeInterval
-from scheduling.models.run import ImportedEvent, Lease, LeaseSegment, Pod, Run, SegmentQuarantine
+from scheduling.models.run import ImportedEvent, Lease, LeaseSegment, Pod, Run, SegmentQuarantine, SplitChange
 from scheduling.models.simulated import SimulatedCluster, SimulatedFault, SimulatedNode, SimulatedObject, SimulatedPod
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "SimulatedNode",
     "SimulatedObject",
     "SimulatedPod",
+    "SplitChange",
     "Transition",
     "UtilisationHour",
     "UtilisationSample",

@@ -193,6 +193,24 @@ class Lease(models.Model):
         return f"{self.pod_id}/{self.slot}"
 
 
+class SplitChange(models.Model):
+    """Until `at` an open lease counted as `borrowed`, and as the opposite from then on: a cycle changed the split (SCH-03).
+
+    It becomes a bound between two segments when the hold ends and the cluster's own times are known, never before: at `at` the
+    pod may have ended, or its node fallen silent, without anybody having seen it yet.
+    """
+
+    lease = models.ForeignKey(Lease, on_delete=models.PROTECT, related_name="split_changes")
+    at = models.DateTimeField()
+    borrowed = models.BooleanField()
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.lease_id}@{self.at}"
+
+
 class LeaseSegment(models.Model):
     """A stretch of a lease with one billing meaning, in the cluster's own times, half open, UTC (BIL-01, BIL-02, BIL-05)."""
 

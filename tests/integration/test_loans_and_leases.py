@@ -1,18 +1,22 @@
 """What open leases borrow and what open loans say is one amount, whatever happened between deciding and applying (SCH-03, SCH-16)."""
 
+from datetime import timedelta
+
 import pytest
 from django.db.models import Sum
 
 from berth.demo.holds import loan_end_ms
 from berth.demo.past import Attempt
+from billing.selectors.held import going_on_of
+from scheduling.cluster.virtual import FailNode, NodeFailure
 from scheduling.control.apply import apply_plan
 from scheduling.control.lock import take_lead
 from scheduling.control.loop import plan_now
 from scheduling.engine.plan import LoanOpen, Placement
-from scheduling.models import Lease, Loan, Run
+from scheduling.models import Lease, LeaseSegment, Loan, Run
 from scheduling.services.cancel import cancel_job
 from tenants.models import Quota
-from tests.integration.loop_scene import Scene
+from tests.integration.loop_scene import MORNING, Scene
 
 
 def books() -> tuple[int, int]:
@@ -84,3 +88,87 @@ def test_a_loan_of_the_demos_past_ends_with_the_split_it_stands_for(
     attempt.borrowed = [(0, {("worker", 0): 8_000}), *((at, {("worker", 0): amount}) for at, amount in later)]
 
     assert loan_end_ms(attempt, 0, LoanOpen("g", 8_000, 1_000, ())) == want
+
+
+def pod_that_ended_unseen(scene: Scene, *, turned_at: int) -> Run:
+    """A run of 8 borrowed cards whose pod ended after 600 s, unseen; its cards became own at `turned_at`; then it was seen."""
+    scene.add_nodes()
+    scene.a_queue(8)
+    borrower = scene.a_queue(0, tier="development")
+    job = scene.submit(borrower, seconds=600)
+    scene.turn()
+    scene.go_on(5)
+    scene.pass_time(turned_at - 5)
+    Quota.objects.filter(queue=borrower).update(nominal=8_000)
+    scene.turn()
+    scene.pass_time(700 - turned_at)
+    scene.look()
+    scene.turn()
+    assert scene.states(job) == ["succeeded"]
+    return scene.run_of(job)
+
+
+@pytest.mark.parametrize(
+    ("turned_at", "want"),
+    [(640, [("billable", 0, 600, True)]), (200, [("billable", 0, 200, True), ("billable", 200, 600, False)])],
+    ids=["after-its-end", "while-it-ran"],
+)
+def test_a_change_of_the_split_never_lengthens_what_was_held(
+    scene: Scene, turned_at: int, want: list[tuple[str, float, float, bool]]
+) -> None:
+    """BIL-01, BIL-02: what is charged are the pod's own times, however late its end was seen."""
+    run = pod_that_ended_unseen(scene, turned_at=turned_at)
+
+    for lease in Lease.objects.filter(run=run):
+        found = lease.segments.order_by("during")
+        assert [(each.kind, *seconds(each), each.borrowed) for each in found] == want
+
+
+def test_a_change_of_the_split_on_a_silent_node_is_charged_to_the_last_sign_only(scene: Scene) -> None:
+    """BIL-05, B14: the node fell silent at 10 s, the cards became own at 20 s, the loss was seen at 36 s."""
+    scene.add_nodes()
+    scene.a_queue(8)
+    borrower = scene.a_queue(0, tier="development")
+    job = scene.submit(borrower, seconds=None)
+    scene.turn()
+    scene.go_on(10)
+    run = scene.run_of(job)
+    scene.port.act(FailNode(run.pods.get().node.name, NodeFailure.SILENT))
+    for step in range(13):
+        scene.pass_wall(2)
+        scene.look()
+        if step == 4:
+            Quota.objects.filter(queue=borrower).update(nominal=8_000)
+            scene.turn()
+    scene.turn()
+
+    lease = Lease.objects.filter(run=run, slot=0).get()
+    assert [(each.kind, *seconds(each), each.borrowed) for each in lease.segments.order_by("during")] == [
+        ("billable", 0, 10, True),
+        ("after-last-sign", 10, 20, True),
+        ("after-last-sign", 20, 36, False),
+    ]
+
+
+def test_a_running_jobs_cost_follows_its_split(scene: Scene) -> None:
+    """What goes on is told as its segments will be: borrowed up to the change, own after it."""
+    scene.add_nodes()
+    scene.a_queue(8)
+    borrower = scene.a_queue(0, tier="development")
+    job = scene.submit(borrower, seconds=None)
+    scene.turn()
+    scene.go_on(200)
+    Quota.objects.filter(queue=borrower).update(nominal=8_000)
+    scene.turn()
+
+    held = [
+        each for each in going_on_of(job_ids=[job.pk]) if each.source_id == Lease.objects.get(run__job=job, slot=0).pk
+    ]
+
+    now = scene.run_of(job).admitted_at + timedelta(seconds=250)
+    spans = [(each.until(now), each.borrowed) for each in held]
+    assert [(span.seconds, borrowed) for span, borrowed in spans if span is not None] == [(200, True), (50, False)]
+
+
+def seconds(segment: LeaseSegment) -> tuple[float, float]:
+    return tuple((end - MORNING).total_seconds() for end in (segment.during.lower, segment.during.upper))

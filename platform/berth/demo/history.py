@@ -28,6 +28,7 @@ from scheduling.models import (
     Role,
     RoleFlavor,
     Run,
+    SplitChange,
     Transition,
 )
 from scheduling.services.judging import judge
@@ -46,7 +47,7 @@ def load_history(jobs: list[PastJob], *, since: datetime) -> int:
     for job in jobs:
         _add_job(rows, job)
     order = (
-        Job, Role, RoleFlavor, Run, Pod, Lease, LeaseSegment, Preemption, Loan, LoanSide, Transition,
+        Job, Role, RoleFlavor, Run, Pod, Lease, SplitChange, LeaseSegment, Preemption, Loan, LoanSide, Transition,
     )  # fmt: skip
     with transaction.atomic():
         for model in order:

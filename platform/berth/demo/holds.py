@@ -1,5 +1,7 @@
 """What the runs of the past held: pods, leases, segments and loans, as the loop would have written them."""
 
+from itertools import pairwise
+
 from psycopg.types.range import TimestamptzRange
 
 from berth.common import units
@@ -7,7 +9,7 @@ from berth.demo.past import Attempt
 from berth.demo.written import Known, Rows
 from scheduling.cluster.names import pod_name
 from scheduling.engine.plan import LoanOpen, Placement
-from scheduling.models import Lease, LeaseSegment, Loan, LoanSide, Pod, Run
+from scheduling.models import Lease, LeaseSegment, Loan, LoanSide, Pod, Run, SplitChange
 from tenants.models import Queue
 
 
@@ -39,7 +41,7 @@ def exit_code_of(reason: str) -> int:
 
 
 def _add_leases(rows: Rows, run: Run, pod: Pod, placement: Placement, attempt: Attempt) -> None:
-    """One lease a card, own cards first; a change of the split closes a segment and opens the next."""
+    """One lease a card, own cards first; a change of the split is a bound between segments."""
     known = rows.known
     flavor = None if placement.flavor is None else known.flavors[str(placement.flavor)].pk
     slots: list[int | None] = list(placement.cards) or [None]
@@ -68,21 +70,25 @@ def _add_leases(rows: Rows, run: Run, pod: Pod, placement: Placement, attempt: A
             opened_at=run.admitted_at,
             closed_at=run.ended_at,
         )
-        _add_segments(rows, lease, flags, attempt)
+        merged = [flag for i, flag in enumerate(flags) if i == 0 or flag[1] != flags[i - 1][1]]
+        if attempt.end_ms is None:
+            _add_changes(rows, lease, merged)
+        else:
+            _add_segments(rows, lease, merged, attempt.end_ms, attempt.notice_ms)
 
 
-def _add_segments(rows: Rows, lease: Lease, flags: list[tuple[int, bool]], attempt: Attempt) -> None:
-    if attempt.end_ms is None:
-        # What an open lease held before its last change of split is cut already, as the loop would have done.
-        until_ms = flags[-1][0]
-    else:
-        until_ms = attempt.notice_ms or attempt.end_ms
-    merged = [flag for i, flag in enumerate(flags) if i == 0 or flag[1] != flags[i - 1][1]]
+def _add_changes(rows: Rows, lease: Lease, merged: list[tuple[int, bool]]) -> None:
+    for (_, borrowed), (at_ms, _) in pairwise(merged):
+        rows.add(SplitChange, lease_id=lease.pk, at=rows.at(at_ms), borrowed=borrowed)
+
+
+def _add_segments(rows: Rows, lease: Lease, merged: list[tuple[int, bool]], end_ms: int, notice_ms: int | None) -> None:
+    until_ms = notice_ms or end_ms
     ends = [at_ms for at_ms, _ in merged[1:]] + [until_ms]
     for (from_ms, borrowed), to_ms in zip(merged, ends, strict=True):
         _add_segment(rows, lease, "billable", from_ms, min(to_ms, until_ms), borrowed=borrowed)
-    if attempt.end_ms is not None and attempt.notice_ms is not None:
-        _add_segment(rows, lease, "grace", attempt.notice_ms, attempt.end_ms, borrowed=flags[-1][1])
+    if notice_ms is not None:
+        _add_segment(rows, lease, "grace", notice_ms, end_ms, borrowed=merged[-1][1])
 
 
 def _add_segment(rows: Rows, lease: Lease, kind: str, from_ms: int, to_ms: int, *, borrowed: bool) -> None:
