@@ -1,9 +1,12 @@
 """Which cards of a node a pod gets: the lowest indexes that are healthy and free, in slot order (SCH-13, whole cards)."""
 
-from collections.abc import Sequence
+import numpy as np
+from numpy.typing import NDArray
 
-from scheduling.engine.snapshot import Snapshot
+from scheduling.engine.snapshot import I32, Snapshot
 from scheduling.engine.units import CARD
+
+Rows = NDArray[np.intp]
 
 
 class CardBook:
@@ -12,8 +15,8 @@ class CardBook:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._free: dict[int, list[int]] = {}
-        self._pods_on: dict[int, list[int]] | None = None
-        self._cards_on: dict[int, list[int]] | None = None
+        self._pods_on: _RowsBy | None = None
+        self._cards_on: _RowsBy | None = None
 
     def take(self, node: int, cards_m: int) -> tuple[int, ...]:
         free = self._free.get(node)
@@ -26,9 +29,10 @@ class CardBook:
     def _count_free(self, node: int) -> list[int]:
         cards, pods = self._snapshot.cards, self._snapshot.pods
         if self._pods_on is None or self._cards_on is None:
-            self._pods_on, self._cards_on = _rows_by(pods.node.tolist()), _rows_by(cards.node.tolist())
-        free = [int(cards.index[row]) for row in self._cards_on.get(node, []) if cards.healthy[row]]
-        rows = self._pods_on.get(node, [])
+            self._pods_on, self._cards_on = _RowsBy(pods.node), _RowsBy(cards.node)
+        own = self._cards_on.of(node)
+        free = cards.index[own][cards.healthy[own]].tolist()
+        rows = self._pods_on.of(node).tolist()
         held = {index for row in rows for index in pods.cards[row]}
         free = [index for index in free if index not in held]
         unsaid = sum(int(pods.cards_m[row]) // CARD for row in rows if not pods.cards[row])
@@ -49,8 +53,13 @@ def held_on_bad_cards(snapshot: Snapshot) -> dict[int, int]:
     return held
 
 
-def _rows_by(keys: Sequence[int]) -> dict[int, list[int]]:
-    rows: dict[int, list[int]] = {}
-    for row, key in enumerate(keys):
-        rows.setdefault(key, []).append(row)
-    return rows
+class _RowsBy:
+    """Rows of a column by its value, in row order; sorted once, so that only the values asked for cost anything more."""
+
+    def __init__(self, values: I32) -> None:
+        self._rows = np.argsort(values, kind="stable")
+        self._sorted = values[self._rows]
+
+    def of(self, value: int) -> Rows:
+        begin, end = np.searchsorted(self._sorted, (value, value + 1)).tolist()
+        return self._rows[begin:end]

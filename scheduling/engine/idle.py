@@ -13,6 +13,8 @@ class IdleBook:
         self._state = state
         self._nodes: dict[tuple[int, int], list[int]] = {}
         self._totals: dict[tuple[int, int, int], int] = {}
+        self._largest: dict[tuple[int, int], int] = {}
+        self._kinds: dict[tuple[int, int], list[int]] = {}
         self._slots: dict[tuple[int, ...], tuple[int, int]] = {}
 
     def nodes(self, pool: int, flavor: int) -> list[int]:
@@ -39,7 +41,12 @@ class IdleBook:
 
     def largest(self, pool: int, flavor: int) -> int:
         """Most milli-cards free on one node."""
-        return max((self._state.free.cards[node] for node in self.nodes(pool, flavor)), default=0)
+        key = (pool if flavor < 0 else -1, flavor)
+        found = self._largest.get(key)
+        if found is None:
+            cards = self._state.free.cards
+            found = self._largest[key] = max((cards[node] for node in self.nodes(pool, flavor)), default=0)
+        return found
 
     def best_domain(self, flavor: int, level: str) -> int:
         """Most milli-cards free in one domain of a level (`host`: on one node)."""
@@ -52,6 +59,19 @@ class IdleBook:
             totals[domain_of[node]] = totals.get(domain_of[node], 0) + max(0, free.cards[node])
         return max((total for domain, total in totals.items() if domain >= 0), default=0)
 
+    def _one_of_each(self, pool: int, flavor: int) -> list[int]:
+        """Of nodes that are alike when empty, one speaks for all."""
+        key = (-1, flavor) if flavor >= 0 else (pool, -1)
+        found = self._kinds.get(key)
+        if found is None:
+            table = self._state.table
+            kinds = {
+                (table.cards_m[node], table.cpu_m[node], table.memory_mib[node], table.max_pods[node]): node
+                for node in self.nodes(pool, flavor)
+            }
+            found = self._kinds[key] = list(kinds.values())
+        return found
+
     def slots(self, pool: int, ask: PodAsk) -> tuple[int, int]:
         """(pods that fit now, pods that fit on the best node when it is empty)."""
         key = (pool, ask.flavor, ask.cards_m, ask.cpu_m, ask.memory_mib)
@@ -59,6 +79,6 @@ class IdleBook:
         if found is None:
             table = self._state.table
             now = sum(room for _, room in self._state.free.hosts(ask, pool))
-            best = max((table.pods_when_empty(node, ask) for node in self.nodes(pool, ask.flavor)), default=0)
+            best = max((table.pods_when_empty(node, ask) for node in self._one_of_each(pool, ask.flavor)), default=0)
             found = self._slots[key] = (now, best)
         return found

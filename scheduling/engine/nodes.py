@@ -154,28 +154,22 @@ class NodeBook:
     def put(self, node: int, free: Free) -> None:
         """Set what is free on a node and move it to its new place in the search order."""
         table, by_cpu = self.table, None
+        cards, old = free[0], self.cards[node]
         if table.open[node]:
-            by_cpu = self._by_cpu.get(table.pool[node])
-            if free[0] != self.cards[node] and table.flavor[node] >= 0:
-                keys = self._by_cards[table.flavor[node]]
-                _move(keys, self._card_key(node, self.cards[node]), self._card_key(node, free[0]))
-        old_cpu = self._cpu_key(node) if by_cpu is not None else 0
+            by_cpu = self._by_cpu.get(table.pool[node]) if self._by_cpu else None
+            flavor = table.flavor[node]
+            if cards != old and flavor >= 0:
+                _move(self._by_cards[flavor], self._card_key(node, old), self._card_key(node, cards))
+        if by_cpu is None:
+            self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
+            return
+        old_key = self._cpu_key(node)
         self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
-        if by_cpu is not None:
-            _move(by_cpu, old_cpu, self._cpu_key(node))
+        _move(by_cpu, old_key, self._cpu_key(node))
 
     def shift(self, node: int, held: Free, sign: int) -> None:
         """Give back what a run holds of a node (sign -1: take it again)."""
-        cards, cpu, memory, pods = held
-        self.put(
-            node,
-            (
-                self.cards[node] + sign * cards,
-                self.cpu[node] + sign * cpu,
-                self.memory[node] + sign * memory,
-                self.pods[node] + sign * pods,
-            ),
-        )
+        self.put(node, shifted((self.cards[node], self.cpu[node], self.memory[node], self.pods[node]), held, sign))
 
     def add(self, node: int, ask: PodAsk, pods: int) -> None:
         """Give back `pods` pods of an ask (negative: take them)."""

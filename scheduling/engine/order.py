@@ -47,6 +47,7 @@ class Contest:
         self._queue, self._shape, self._tier = pending.queue.tolist(), pending.shape.tolist(), pending.tier.tolist()
         self._priority, self._submit = pending.priority.tolist(), pending.submit_ms.tolist()
         self._by_submit = state.policy.order == "submit"
+        self._projected_rank = state.shares.projected_rank
         starved = find_starved(pending, state.policy, state.now_ms)
         self.starved = starved.tolist()
         self._class_of = self._list_classes(eligible)
@@ -58,8 +59,17 @@ class Contest:
         self._leaves_of: dict[int, list[int]] = {}
         for leaf in self._lines:
             self._leaves_of.setdefault(state.tree.tenant[leaf], []).append(leaf)
+        self._alone = self._find_lone_children()
         for leaf in self._lines:
             self._play(leaf)
+
+    def _find_lone_children(self) -> set[int]:
+        """Nodes that are the only ones under their parent with a waiting job: whoever wins in one wins in its parent too."""
+        tree, rivals = self._state.tree, dict[int, set[int]]()
+        for leaf in self._lines:
+            for child in tree.path[leaf]:
+                rivals.setdefault(tree.parent[child], set()).add(child)
+        return {child for parent, found in rivals.items() if parent >= 0 and len(found) == 1 for child in found}
 
     def _list_classes(self, eligible: list[int]) -> dict[int, JobClass]:
         queue, shape, tier = self._queue, self._shape, self._tier
@@ -105,17 +115,20 @@ class Contest:
 
     def _play(self, leaf: int) -> None:
         """Let the leaf's best head compete on every level up to the root."""
-        parent_of, current = self._state.tree.parent, self._current
+        parent_of, current, heaps = self._state.tree.parent, self._current, self._heaps
         keys = [self._key(line.jobs[line.at]) for line in self._lines[leaf].values() if line.at < len(line.jobs)]
         key = min(keys, default=None)
+        alone = self._alone
         for child in self._state.tree.path[leaf]:
+            if child in alone:
+                continue
             parent = parent_of[child]
             if key is not None:
                 key = self._with_share(key, child)
                 if current[child] == key:
                     key = current[child]
                 else:
-                    heappush(self._heaps[parent], (key, child))
+                    heappush(heaps[parent], (key, child))
             current[child] = key
             key = self._top(parent)
 
@@ -123,7 +136,7 @@ class Contest:
         band, _, urgency, submit, job = key
         if self._by_submit or band % BAND == STARVED:
             return band, 0, 0, submit, job
-        return band, self._state.shares.projected_rank(child, self._class_of[job].ask), urgency, submit, job
+        return band, self._projected_rank(child, self._class_of[job].ask), urgency, submit, job
 
     def _top(self, parent: int) -> Key | None:
         heap, current = self._heaps[parent], self._current

@@ -45,6 +45,8 @@ class QuotaTree:
         self.kept = [[0] * columns for _ in nodes]
         self.steps = [tuple((index * columns, self.kept[index]) for index in path) for path in self.path]
         """For each node its path as (offset into a level of use, what is kept), so that charging climbs without look-ups."""
+        self.descents = [self._descent(path) for path in self.path]
+        """For each node its path the other way, below the root: (offset into a level of use, kept, subtree, borrowing limit)."""
         self._potential: dict[tuple[int, int], int] = {}
         for column in range(columns):
             self._roll_up(column)
@@ -69,6 +71,11 @@ class QuotaTree:
         while self.parent[path[-1]] >= 0:
             path.append(self.parent[path[-1]])
         return tuple(path)
+
+    def _descent(self, path: tuple[int, ...]) -> tuple[tuple[int, list[int], list[int], Sequence[int | None]], ...]:
+        return tuple(
+            (at * self.columns, self.kept[at], self.subtree[at], self.nodes[at].borrowing) for at in path[-2::-1]
+        )
 
     def _tenant_of(self, index: int) -> int:
         """The tenant a queue belongs to; a node without a tenant above it stands for itself."""
@@ -228,15 +235,14 @@ class QuotaUse:
         tree = self.tree
         if not tree.limited[column]:
             return UNLIMITED
-        path, used, columns = tree.path[index], self.used[level], tree.columns
-        root = path[-1]
-        left = subtract(tree.subtree[root][column], used[root * columns + column])
-        for at in path[-2::-1]:
-            kept, held = tree.kept[at][column], used[at * columns + column]
-            borrowing = tree.nodes[at].borrowing[column]
+        root, used = tree.path[index][-1], self.used[level]
+        left = subtract(tree.subtree[root][column], used[root * tree.columns + column])
+        for base, kept_of, subtree, borrowing_of in tree.descents[index]:
+            kept, held, borrowing = kept_of[column], used[base + column], borrowing_of[column]
             if borrowing is not None:
-                stored = subtract(tree.subtree[at][column], max(kept, held))
-                left = min(left, add(stored, borrowing))
+                most = add(subtract(subtree[column], max(held, kept)), borrowing)
+                if most < left:
+                    left = most
             if kept > held:
                 left = add(left, kept - held)
         return left

@@ -68,6 +68,8 @@ class DominantShares:
         ]
 
         self._active = [[(axis, factor) for axis, factor in enumerate(row) if factor] for row in self._factors]
+        self._ranks: list[dict[Vector, int]] = [{} for _ in tree.nodes]
+        """Projected ranks by ask, for as long as the node's use stays what it is."""
 
     def _pool_capacity(self, snapshot: Snapshot, table: NodeTable) -> list[list[int]]:
         """What non-lost nodes can allocate, per pool, only in resources that any quota line limits."""
@@ -107,9 +109,16 @@ class DominantShares:
             held[1] += cpu
             held[2] += memory
             held[3] += vram
+            self._ranks[index].clear()
 
     def projected_rank(self, index: int, ask: Vector) -> int:
         """Rank of `max over r of (use + ask) / capacity / effective weight` of a tree node."""
+        known = self._ranks[index].get(ask)
+        if known is None:
+            known = self._ranks[index][ask] = self._work_out_rank(index, ask)
+        return known
+
+    def _work_out_rank(self, index: int, ask: Vector) -> int:
         held, top = self.held[index], 0
         if not self._weights[index]:
             return INFINITE if any(held[axis] + ask[axis] > 0 for axis in range(4)) else 0

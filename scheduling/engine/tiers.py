@@ -43,7 +43,10 @@ class TierRules:
             return False
         if job_class.tier != Tier.PRODUCTION:
             return True
-        return all(amount <= 0 or self.backed_room(use, job_class, column) >= amount for column, amount in amounts)
+        for column, amount in amounts:
+            if amount > 0 and self._tree.limited[column] and self.backed_room(use, job_class, column) < amount:
+                return False
+        return True
 
     def room(self, use: QuotaUse, job_class: JobClass, column: int) -> int:
         """What the class may still take of a column, nominal and, where its tier may borrow, others' together."""
