@@ -13,3 +13,6 @@ class BerthConfig(AppConfig):
             celery,  # noqa: F401  (shared tasks bind to the last application created)
             checks,  # noqa: F401  (registers the system checks)
         )
+        from berth.words import name_models
+
+        name_models()
