@@ -1,7 +1,12 @@
 """What cycles decided: cycles, preemptions, loans, reservations."""
 
-from django.contrib import admin
+from typing import Any
 
+from django.contrib import admin
+from django.db.models import F
+from django.utils.translation import gettext_lazy as _
+
+from berth.common.units import from_milli
 from scheduling.models import Cycle, Loan, Preemption, Reservation
 from tenants.access.admin_pages import RoleAdmin
 from tenants.permissions import Action
@@ -23,17 +28,26 @@ class PreemptionAdmin(RoleAdmin):
     list_select_related = ("job", "for_job")
 
 
+class _WithCards(RoleAdmin):
+    @admin.display(description=_("cards"), ordering="amount_m")
+    def cards(self, row: Loan | Reservation) -> Any:
+        return None if row.amount_m is None else from_milli(row.amount_m)
+
+
 @admin.register(Loan)
-class LoanAdmin(RoleAdmin):
+class LoanAdmin(_WithCards):
+    """Open ones first, the newest in front."""
+
     view = Action.QUEUE_CHANGE
-    list_display = ("id", "queue", "flavor", "amount_m", "opened_at", "expires_at", "renewals", "ended_at", "why")
-    list_filter = ("why", "flavor")
-    list_select_related = ("queue", "flavor")
+    ordering = (F("ended_at").desc(nulls_first=True), "-opened_at", "-id")
+    list_display = ("id", "queue", "flavor", "cards", "opened_at", "expires_at", "renewals", "ended_at", "why")
+    list_filter = (("ended_at", admin.EmptyFieldListFilter), "why", "flavor")
+    list_select_related = ("queue__tenant", "flavor")
 
 
 @admin.register(Reservation)
-class ReservationAdmin(RoleAdmin):
+class ReservationAdmin(_WithCards):
     view = Action.RESERVATION_READ
-    list_display = ("kind", "job", "queue", "tier", "flavor", "amount_m", "from_at", "to_at", "released_at")
+    list_display = ("kind", "job", "queue", "tier", "flavor", "cards", "from_at", "to_at", "released_at")
     list_filter = ("kind",)
-    list_select_related = ("job", "queue", "flavor")
+    list_select_related = ("job", "queue__tenant", "flavor")

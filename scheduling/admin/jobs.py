@@ -20,5 +20,5 @@ class JobAdmin(RoleAdmin):
     list_display = ("id", "name", "tenant", "queue", "tier", "priority", "state", "submitted_at", "cost_amount")
     list_filter = ("state", "tier", "tenant")
     search_fields = ("=id", "name")
-    list_select_related = ("tenant", "queue")
+    list_select_related = ("tenant", "queue__tenant")
     inlines = (RunInline,)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
 
+from tenants.models import Queue
 from tenants.permissions import Action, can
 
 
@@ -34,7 +35,16 @@ class _ByRole:
         return False
 
 
-class RoleAdmin(_ByRole, ModelAdmin):
+class _NamedQueues:
+    """Queues are named with their tenant, several tenants have a `prod`; read together, not one by one."""
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.related_model is Queue:
+            kwargs.setdefault("queryset", Queue.objects.select_related("tenant").order_by("tenant__slug", "name"))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
+
+
+class RoleAdmin(_ByRole, _NamedQueues, ModelAdmin):
     """An admin page of one model."""
 
     list_filter_submit = True

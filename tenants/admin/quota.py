@@ -178,7 +178,7 @@ class QuotaRequestAdmin(_WithAmount):
     view = Action.QUOTA_REQUEST_READ
     list_display = ("queue", "resource", "flavor", "amount_out", "state", "asked_by", "asked_at", "decided_by")
     list_filter = ("state", "resource")
-    list_select_related = ("queue", "flavor", "asked_by", "decided_by")
+    list_select_related = ("queue__tenant", "flavor", "asked_by", "decided_by")
 
 
 @admin.register(QuotaTransfer)

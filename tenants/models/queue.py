@@ -4,6 +4,7 @@ import pghistory
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from tenants.models.pool import Pool
 from tenants.models.tenant import DEFAULT_WEIGHT_PPM, SLUG, WEIGHT_RANGE, Tenant
@@ -26,7 +27,7 @@ class Queue(models.Model):
         BATCH = "batch", _("batch")
 
     class State(models.TextChoices):
-        OPEN = "open", _("open")
+        OPEN = "open", pgettext_lazy("queue", "open")
         DRAINING = "draining", _("draining")
         CLOSED = "closed", _("closed")
 
@@ -60,4 +61,4 @@ class Queue(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.tenant.slug}/{self.name}"

@@ -5,6 +5,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from tenants.models.user import User
 from tenants.scoping import scoped
@@ -45,13 +46,13 @@ class Tenant(models.Model):
 
     class ServiceTier(models.TextChoices):
         STANDARD = "standard", _("standard")
-        PRIORITY = "priority", _("priority")
+        PRIORITY = "priority", pgettext_lazy("service tier", "priority")
 
     class State(models.TextChoices):
         ACTIVE = "active", _("active")
         BUDGET_STOPPED = "budget-stopped", _("stopped by budget")
         CLOSING = "closing", _("closing")
-        CLOSED = "closed", _("closed")
+        CLOSED = "closed", pgettext_lazy("tenant", "closed")
 
     slug = models.CharField(max_length=40, unique=True, validators=[SLUG])
     name = models.CharField(max_length=120)
