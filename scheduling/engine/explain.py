@@ -1,10 +1,13 @@
 """The waits of a plan: each waiting job's reason, its place in line, and what it has been promised."""
 
+from collections.abc import Set
+
 from scheduling.engine.decide import Decider
 from scheduling.engine.holds import total_ask
 from scheduling.engine.placement import nodes_of
 from scheduling.engine.plan import Wait
 from scheduling.engine.position import Places
+from scheduling.engine.snapshot import Id
 from scheduling.engine.state import State
 from scheduling.engine.vocabulary import WaitCode
 from scheduling.engine.wait import Reason, ReasonBook
@@ -14,11 +17,16 @@ def explain_waits(state: State, decider: Decider, barred: dict[int, Wait]) -> tu
     """In the cycle's order, then those who did not compete, by id."""
     reasons = ReasonBook(state, decider.rules)
     places = Places([decider.contest.class_of(job) for job in decider.waiting])
-    waits = [_explain(state, decider, reasons, places, job) for job in decider.waiting]
+    ids, ahead, waits = state.snapshot.pending.ids, set[Id](), []
+    for job in decider.waiting:
+        waits.append(_explain(state, decider, reasons, places, job, ahead))
+        ahead.add(ids[job])
     return (*waits, *(barred[job] for job in sorted(barred)))
 
 
-def _explain(state: State, decider: Decider, reasons: ReasonBook, places: Places, job: int) -> Wait:
+def _explain(
+    state: State, decider: Decider, reasons: ReasonBook, places: Places, job: int, ahead_of_it: Set[Id]
+) -> Wait:
     job_class = decider.contest.class_of(job)
     ids = state.snapshot.pending.ids
     if job_class in decider.impossible:
@@ -39,7 +47,7 @@ def _explain(state: State, decider: Decider, reasons: ReasonBook, places: Places
         position=position,
         ahead=ahead,
         start_ms=head.at_ms if head else None,
-        promised=head is not None,
+        before=ahead_of_it if reason.code == WaitCode.RESERVED else None,
     )
 
 
@@ -50,10 +58,12 @@ def _wait(
     position: int | None = None,
     ahead: int | None = None,
     start_ms: int | None = None,
-    promised: bool = False,
+    before: Set[Id] | None = None,
 ) -> Wait:
-    """`promised`: the job has a place of its own, which it does not wait for."""
-    others = tuple(each for each in reason.holders if each.job != job) if promised else reason.holders
+    """`before`: of the places reserved for others it waits for those of the jobs before it, not for its own or for later ones."""
+    others = reason.holders
+    if before is not None:
+        others = tuple(each for each in others if each.job in before) or tuple(e for e in others if e.job != job)
     return Wait(
         job=job, code=reason.code, need=reason.need, have=reason.have, short=reason.short, holders=others,
         suggestion=reason.suggestion, hint=reason.hint, position=position, cards_ahead_m=ahead,

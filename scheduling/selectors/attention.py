@@ -32,7 +32,10 @@ class Attention:
 
 
 def attention(user: User, tenant: Tenant | None, *, only_own: bool) -> Attention:
-    """Newest first, at most four of `total`. `only_own` narrows to the user's own jobs."""
+    """Fresh failures, the newest first, and waits, the longest first; at most four of `total`, where both are some of each.
+
+    `only_own` narrows to the user's own jobs.
+    """
     jobs: QuerySet[Job] = Job.objects.visible_to(user)
     if tenant is not None:
         jobs = jobs.filter(tenant=tenant)
@@ -47,7 +50,8 @@ def attention(user: User, tenant: Tenant | None, *, only_own: bool) -> Attention
         job__state=JobState.QUEUED,
         job__in=jobs,
     ).select_related("job")
-    alarms = [Alarm(job, job.ended_at or job.submitted_at, None) for job in failed[:LISTED]]
-    alarms += [Alarm(wait.job, wait.since, wait) for wait in waits.order_by("-since", "-id")[:LISTED]]
-    alarms.sort(key=lambda alarm: (alarm.at, alarm.job.pk), reverse=True)
-    return Attention(tuple(alarms[:LISTED]), failed.count() + waits.count())
+    ended = [Alarm(job, job.ended_at or job.submitted_at, None) for job in failed[:LISTED]]
+    waiting = [Alarm(wait.job, wait.since, wait) for wait in waits.order_by("job__eligible_at", "id")[:LISTED]]
+    of_ended = max(LISTED // 2, LISTED - len(waiting))
+    listed = ended[:of_ended]
+    return Attention((*listed, *waiting[: LISTED - len(listed)]), failed.count() + waits.count())

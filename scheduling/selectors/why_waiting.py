@@ -74,6 +74,7 @@ class WhyWaiting:
     wait: WaitReason
     facts: StoredFacts
     edge: str
+    reserved: bool
     changeable: bool
     sums: tuple[Sum, ...]
     held: tuple[Held, ...]
@@ -90,6 +91,7 @@ def why_waiting(facts: JobFacts, reasons: Sequence[WaitReason]) -> WhyWaiting | 
         wait=wait,
         facts=facts_of_wait(wait),
         edge="never" if wait.code == "impossible" else "act" if _may_act(wait) else "time",
+        reserved=wait.code == "reserved",
         changeable=wait.code in CHANGE,
         sums=_sums(wait),
         held=tuple(Held(holder, jobs.get(holder.job or 0)) for holder in facts.holders),

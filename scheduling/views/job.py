@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from berth.common.live import live_answer
+from scheduling.cluster.names import PREFIX
 from scheduling.models import Job
 from scheduling.selectors.freshness import current_freshness, reaching
 from scheduling.selectors.job_page import job_view, visible_job
@@ -37,6 +38,7 @@ def job(request: PageRequest, job_id: int) -> HttpResponse:
         view = job_view(request.user, seen)
         context = {
             "view": view,
+            "labels": sorted((key, value) for key, value in seen.labels.items() if not key.startswith(PREFIX)),
             "freshness": reaching(freshness, view.since),
             "named": cohort_members(seen.tenant) if view.loans else (),
             "sees_all": sees_everything(request.user),

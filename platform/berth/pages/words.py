@@ -83,7 +83,7 @@ WAITS: Final[Mapping[str, Any]] = {
     "impossible": _("can never start as it is"),
     "planner-fault": _("planner fault"),
     "kept-for-preempted": _("place is being cleared"),
-    "quota-nominal": _("nominal quota used up"),
+    "quota-nominal": _("too little nominal quota left"),
     "quota-borrow-limit": _("borrowing limit reached"),
     "cards-busy": _("cards busy"),
     "cpu-busy": _("CPU busy"),

@@ -216,6 +216,20 @@ def test_a_job_does_not_wait_for_its_own_place_nor_for_one_of_a_flavor_it_cannot
     assert dict(wait.hint) == {"before": 1_000_600_000}
 
 
+def test_a_job_waits_for_places_of_those_before_it_only() -> None:
+    """Three heads of one line have places: the second does not wait for the third's."""
+    world = base(4).running("r", "b", gpu=8, replicas=3, nodes=["n001", "n002", "n003"], started=600, limit=1200)
+    for at, name in enumerate(("first", "second", "third")):
+        world.pending(name, "a", gpu=8, submitted=900 + at, priority=600 - at, limit=6000, replicas=1 if at else 2)
+
+    plan = world.plan()
+
+    waits = {str(wait.job): wait for wait in plan.waits}
+    assert plan.order == ("first", "second", "third")
+    reserved = {name: [h.job for h in wait.holders] for name, wait in waits.items() if wait.code == "reserved"}
+    assert reserved == {"second": ["first"], "third": ["first", "second"]}
+
+
 def test_reserved_quota_is_not_left_over_either() -> None:
     world = World(nodes=4).tenant("a", nominal=0).tenant("b", nominal=0).tenant("c", nominal=20)
     world.running("r", "a", gpu=8, nodes=["n000"], started=100, limit=700)
