@@ -17,6 +17,8 @@ class ServiceForm(forms.ModelForm):
     by: Any = None
     ratios: dict[str, str] = {}
     """Form field -> column kept in parts per million."""
+    write: Any
+    """A method of each form: calls its service with what was entered (by form field) and returns the row as it is then."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -24,10 +26,6 @@ class ServiceForm(forms.ModelForm):
             stored = getattr(self.instance, column)
             if name in self.fields:
                 self.initial[name] = None if stored is None else from_ppm(stored)
-
-    def write(self, found: dict[str, Any]) -> models.Model:
-        """Call the service; returns the row as it is then."""
-        raise NotImplementedError
 
     def values(self, found: dict[str, Any], *, changed_only: bool) -> dict[str, Any]:
         """What was entered, by column."""
