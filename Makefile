@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export DJANGO_SETTINGS_MODULE := berth.settings
 
 .DEFAULT_GOAL := help
-.PHONY: help venv run test check bench bench-full lock
+.PHONY: help venv run kube test check bench bench-full lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +29,12 @@ venv: ## create or update .venv; at once when nothing changed
 run: venv ## start Berth with its own PostgreSQL and Valkey: BERTH_PORT=8000 BERTH_DEMO=1
 	@exec $(BIN)/python -m berth.localstack run
 
+kube: venv ## a Kubernetes control plane with pretended nodes, until Ctrl-C; built once, in about ten minutes
+	@PYTHONPATH=deploy exec $(BIN)/python -m testplane
+
 test: venv ## run the whole suite: ARGS='tests/unit -k gang' for a part
 	@$(BIN)/python tests/chromium.py
+	@PYTHONPATH=deploy $(BIN)/python -m testplane.build
 	@exec $(BIN)/python -m berth.localstack with-services test -- $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 check: venv ## format, lint, types, import contracts, migrations, OpenAPI, translations, templates, compose

@@ -1,4 +1,4 @@
-"""Root of the test suite: puts `platform/` last on the path and prepares Django before any other conftest is imported."""
+"""Root of the test suite: puts `platform/` and `deploy/` last on the path and prepares Django before any other conftest is imported."""
 
 import os
 import sys
@@ -8,8 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent
 
-# Appended, never put in front: nothing below `platform/` may win over the standard library (DESIGN section 3).
-sys.path.append(str(ROOT / "platform"))
+# Appended, never put in front: nothing below them may win over the standard library (DESIGN section 3).
+sys.path += [str(ROOT / "platform"), str(ROOT / "deploy")]
 os.environ["DJANGO_SETTINGS_MODULE"] = "berth.settings"
 
 import django  # noqa: E402  (the path and the settings module have to be known first)

@@ -75,6 +75,10 @@ class Children:
         """The exit code of a child that has ended (negative: a signal's number)."""
         return self._states[name].process.poll()
 
+    def send(self, name: str, sent: signal.Signals) -> None:
+        """Signal one child, to stop it in its tracks or let it go on."""
+        self._states[name].process.send_signal(sent)
+
     def deaths(self, name: str) -> int:
         return self._states[name].deaths
 
