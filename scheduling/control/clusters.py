@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils.module_loading import import_string
 
+from berth.common import clock
 from scheduling.cluster.port import ClusterPort
 from tenants.models import Cluster
 
@@ -24,5 +25,5 @@ def port_of(cluster: Cluster) -> ClusterPort:
 
 @cache
 def _port(kind: str, name: str, credential_ref: str, _pid: int) -> ClusterPort:
-    adapter: ClusterPort = import_string(settings.CLUSTER_ADAPTERS[kind])(name, credential_ref)
+    adapter: ClusterPort = import_string(settings.CLUSTER_ADAPTERS[kind])(name, credential_ref, now=clock.now)
     return adapter

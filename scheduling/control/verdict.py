@@ -15,6 +15,8 @@ _REASONS = {
     "DeadlineExceeded": EndReason.TIMEOUT,
     **dict.fromkeys(IMAGE_REASONS, EndReason.IMAGE_PULL),
 }
+NOT_RUNNING = frozenset({"planned", "pending"})
+"""A pod has a start, and is charged from it, while its image is still being pulled; it does not run yet."""
 ADMISSION_REASONS = ("OutOf", "UnexpectedAdmissionError", "NodeAffinity", "NodeShutdown", "Terminated")
 
 
@@ -68,7 +70,7 @@ def judge(state: RunState, stop_reason: str, pods: Sequence[PodFacts]) -> Verdic
         return _end_or_stop(pods, classify(failed[0]), failed[0])
     if gang and all(pod.phase == "succeeded" for pod in gang):
         return _end_or_stop(pods, EndReason.SUCCEEDED, max(gang, key=_end_order))
-    started = [pod.started_at for pod in gang if pod.started_at is not None]
+    started = [pod.started_at for pod in gang if pod.started_at is not None and pod.phase not in NOT_RUNNING]
     whole = bool(gang) and len(started) == len(gang)
     if whole and state in (RunState.ADMITTED, RunState.STARTING):
         return Verdict(VerdictKind.RUNS, at=max(started))

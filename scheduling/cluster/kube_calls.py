@@ -1,0 +1,134 @@
+"""One process's connection to one API server: the official client's TLS, credentials and pool, with plain documents in and out.
+
+Every call has a deadline. It never repeats one by itself: whoever calls knows whether a write may be done twice.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import urllib3
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+
+THREADS = 16
+"""Pods of a run are created side by side; the pool holds as many connections."""
+JSON, APPLY, MERGE, STRATEGIC = (
+    "application/json",
+    "application/apply-patch+yaml",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+)
+DRAIN_S = 0.3
+"""How long a drained watch waits for one more event: what is there comes at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server said: status, headers and the document (or text, where it is none)."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+class NotAnsweredError(Exception):
+    """No answer. `sent`: the request may have been carried out."""
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.message, self.sent = message, sent
+
+
+class KubeCalls:
+    """`kubeconfig` is a path; empty: the pod's own service account, where there is one, else the user's default file."""
+
+    def __init__(self, kubeconfig: str) -> None:
+        configuration = client.Configuration()
+        if kubeconfig or "KUBERNETES_SERVICE_HOST" not in os.environ:
+            config.load_kube_config(config_file=kubeconfig or None, client_configuration=configuration)
+        else:
+            config.load_incluster_config(client_configuration=configuration)
+        configuration.connection_pool_maxsize = THREADS
+        configuration.retries = urllib3.Retry(0)
+        self._api = client.ApiClient(configuration)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: Any = None,
+        kind: str = JSON,
+        timeout_s: float,
+    ) -> Answer:
+        """One request. Raises NotAnsweredError."""
+        response = self._send(method, path, query, body, kind, timeout=timeout_s)
+        try:
+            text = response.response.read()
+        except urllib3.exceptions.HTTPError as error:
+            raise NotAnsweredError(str(error), sent=True) from error
+        return Answer(response.status, dict(response.getheaders()), _document(text))
+
+    def events(self, path: str, *, query: Sequence[tuple[str, str]], timeout_s: float) -> Iterator[dict[str, Any]]:
+        """Lines of a watch until the server ends it or `timeout_s` is over (0: until nothing more comes). Raises NotAnsweredError."""
+        wait = timeout_s or DRAIN_S
+        asked = [*query, ("timeoutSeconds", str(max(1, math.ceil(wait))))]
+        response = self._send("GET", path, asked, None, JSON, timeout=(wait + 1.0, wait))
+        raw = response.response
+        if response.status != 200:
+            yield {"type": "ERROR", "object": _document(raw.read()) or {"code": response.status}}
+            return
+        try:
+            yield from _lines(raw)
+        except (urllib3.exceptions.ReadTimeoutError, urllib3.exceptions.ProtocolError):
+            return
+        finally:
+            raw.close()
+
+    def _send(
+        self, method: str, path: str, query: Sequence[tuple[str, str]], body: Any, kind: str, *, timeout: Any
+    ) -> Any:
+        try:
+            ready = self._api.param_serialize(
+                method,
+                path,
+                query_params=list(query),
+                header_params={"Accept": "application/json", "Content-Type": kind},
+                body=json.dumps(body) if kind == APPLY else body,
+                auth_settings=["BearerToken"],
+            )
+            return self._api.call_api(*ready, _request_timeout=timeout)
+        except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
+            raise NotAnsweredError(str(error), sent=False) from error
+        except urllib3.exceptions.MaxRetryError as error:
+            reason = error.reason
+            never = isinstance(
+                reason,
+                urllib3.exceptions.NewConnectionError
+                | urllib3.exceptions.ConnectTimeoutError
+                | urllib3.exceptions.SSLError,
+            )
+            raise NotAnsweredError(str(reason or error), sent=not never) from error
+        except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
+            raise NotAnsweredError(str(error), sent=True) from error
+
+
+def _lines(raw: Any) -> Iterator[dict[str, Any]]:
+    left = b""
+    for part in raw.stream(amt=None, decode_content=True):
+        *whole, left = (left + part).split(b"\n")
+        for line in whole:
+            if line.strip():
+                yield json.loads(line)
+
+
+def _document(text: bytes) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return text.decode(errors="replace")
