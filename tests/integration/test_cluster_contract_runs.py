@@ -7,7 +7,7 @@ import pytest
 
 from scheduling.cluster.faults import FaultKind, FaultRule
 from scheduling.cluster.port import ClusterUnreachableError, PodKey, PodPhase, RefusalCode, ResultKind
-from tests.integration.cluster_rigs import RIGS
+from tests.integration.cluster_rigs import RIGS, WITH_KUBELETS
 from tests.unit.cluster.builders import a_run
 
 PATIENCE_S = 2.0
@@ -74,15 +74,24 @@ def test_a_request_that_never_arrived_looks_the_same_and_made_nothing(rig: Any) 
     assert rig.port.read_run(*OWNER, timeout_s=PATIENCE_S) == ()
 
 
-@pytest.mark.parametrize("code", [RefusalCode.QUOTA, RefusalCode.NAMESPACE_TERMINATING, RefusalCode.ADMISSION])
+WORDS = {
+    RefusalCode.QUOTA: 'pods "j7-r1-worker-0" is forbidden: exceeded quota: berth, requested: pods=1, used: pods=4, limited: pods=4',
+    RefusalCode.NAMESPACE_TERMINATING: (
+        'pods "j7-r1-worker-0" is forbidden: unable to create new content in namespace algo-a-prod because it is being terminated'
+    ),
+    RefusalCode.ADMISSION: 'pods "j7-r1-worker-0" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true',
+}
+
+
+@pytest.mark.parametrize("code", sorted(WORDS))
 def test_a_refusal_carries_its_code_and_the_clusters_own_words(rig: Any, code: RefusalCode) -> None:
     """F05, F06."""
-    rig.plan_fault(fault("create_run", FaultKind.REFUSE, code=code, message="the cluster's words"))
+    rig.plan_fault(fault("create_run", FaultKind.REFUSE, code=code, message=WORDS[code]))
 
     answer = rig.port.create_run(a_run(), timeout_s=PATIENCE_S)
 
     assert not answer.whole
-    assert (answer.refusal.code, answer.refusal.message) == (code, "the cluster's words")
+    assert (answer.refusal.code, answer.refusal.message) == (code, WORDS[code])
 
 
 def test_a_refusal_in_the_middle_tells_which_pods_were_made(rig: Any) -> None:
@@ -131,7 +140,7 @@ def test_deleting_the_owner_removes_all_of_it_once(rig: Any) -> None:
     rig.pass_time(1)
 
     first = rig.port.delete_run(*OWNER, timeout_s=PATIENCE_S)
-    rig.pass_time(30)
+    rig.wait_until(lambda: rig.port.read_run(*OWNER, timeout_s=PATIENCE_S) == (), within=30)
 
     assert first.kind is ResultKind.ACCEPTED
     assert rig.port.delete_run(*OWNER, timeout_s=PATIENCE_S).kind is ResultKind.GONE
@@ -145,9 +154,9 @@ def test_a_pod_is_deleted_by_uid_with_its_grace_and_never_its_successor(rig: Any
     pod = rig.port.read_run(*OWNER, timeout_s=PATIENCE_S)[0]
 
     stranger = rig.port.delete_pod(pod.key, uid="another", grace_s=0, timeout_s=PATIENCE_S)
-    asked = rig.port.delete_pod(pod.key, uid=pod.uid, grace_s=20, timeout_s=PATIENCE_S)
+    asked = rig.port.delete_pod(pod.key, uid=pod.uid, grace_s=4, timeout_s=PATIENCE_S)
     leaving = rig.port.read_run(*OWNER, timeout_s=PATIENCE_S)[0]
-    rig.pass_time(21)
+    rig.wait_until(lambda: rig.port.read_run(*OWNER, timeout_s=PATIENCE_S) == (), within=21)
 
     assert (stranger.kind, asked.kind) == (ResultKind.GONE, ResultKind.ACCEPTED)
     assert leaving.deletion_at is not None
@@ -160,8 +169,8 @@ def test_a_stuck_pod_leaves_only_by_force(rig: Any) -> None:
     rig.pass_time(1)
     pod = rig.port.read_run(*OWNER, timeout_s=PATIENCE_S)[0]
 
-    rig.port.delete_pod(pod.key, uid=pod.uid, grace_s=5, timeout_s=PATIENCE_S)
-    rig.pass_time(60)
+    rig.port.delete_pod(pod.key, uid=pod.uid, grace_s=1, timeout_s=PATIENCE_S)
+    rig.pass_time(4)
     still = rig.port.read_run(*OWNER, timeout_s=PATIENCE_S)
     rig.port.force_delete_pod(pod.key, uid=pod.uid, timeout_s=PATIENCE_S)
 
@@ -169,6 +178,7 @@ def test_a_stuck_pod_leaves_only_by_force(rig: Any) -> None:
     assert rig.port.read_run(*OWNER, timeout_s=PATIENCE_S) == ()
 
 
+@pytest.mark.parametrize("rig", WITH_KUBELETS, indirect=True)
 def test_a_pod_that_does_not_fit_its_node_fails_there_and_holds_nothing(rig: Any) -> None:
     rig.port.create_run(a_run(), timeout_s=PATIENCE_S)
     rig.pass_time(1)
