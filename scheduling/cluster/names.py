@@ -1,11 +1,17 @@
 """Names, labels and annotations of what Berth puts into a cluster. PURE: words only, no manifests."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 PREFIX = "berth.dev/"
 TENANT = "berth.dev/tenant"
 QUEUE = "berth.dev/queue"
+ENVIRONMENT = "berth.dev/environment"
+FLAVOR = "berth.dev/flavor"
+POOL = "berth.dev/pool"
+RACK = "topology.berth.dev/rack"
+ZONE = "topology.kubernetes.io/zone"
 JOB = "berth.dev/job"
 RUN = "berth.dev/run"
 ROLE = "berth.dev/role"
@@ -41,6 +47,11 @@ class PodName:
     run: int
     role: str
     index: int
+
+
+def is_ours(labels: Mapping[str, str]) -> bool:
+    """Whether a node was given to Berth: it bears the name of its flavor."""
+    return FLAVOR in labels
 
 
 def run_name(job_id: int, run_number: int) -> str:

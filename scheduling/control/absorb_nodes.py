@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from berth.common import clock
+from scheduling.control.adopting import adopt_nodes
 from scheduling.control.ending import RunEnd, end_run
 from scheduling.control.observed import SeenNode
 from scheduling.models import Card, Lease, Node, Pod, Run
@@ -42,6 +43,7 @@ def absorb_nodes(
     latest = {seen.name: (pk, seen) for pk, seen in observations}
     if not latest:
         return outcome
+    outcome.changed |= adopt_nodes(cluster, [seen for _pk, seen in latest.values() if seen.shape is not None], now=now)
     nodes = {node.name: node for node in Node.objects.filter(cluster=cluster, name__in=latest).order_by("pk")}
     room = _room_for_losses(cluster, now)
     for name in sorted(nodes):

@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from berth.common import clock
 from berth.common.alarm import ring
+from scheduling.cluster.names import is_ours
 from scheduling.cluster.port import (
     ChangeKind,
     ClusterPort,
@@ -21,6 +22,7 @@ from scheduling.cluster.port import (
     PodObservation,
     WatchExpiredError,
 )
+from scheduling.control.adopting import flavor_for
 from scheduling.control.clusters import port_of
 from scheduling.control.heartbeats import Heartbeats, Loss
 from scheduling.control.observed import LISTED, NODE, POD, gone_document, node_document, pod_document
@@ -194,12 +196,24 @@ def _changed_nodes(
     rows = []
     for node in sorted({each.name: each for each in nodes}.values(), key=lambda each: each.name):
         row, loss = known.get(node.name), lost.get(node.name)
-        if row is None or not _node_differs(row, node, loss, bad.get(row.pk, set())):
+        if row is None:
+            if _is_to_be_adopted(cluster, node):
+                document = node_document(node, lost="", last_sign=None, new=True)
+                rows.append(_row(cluster, NODE, node.name, node.uid, document))
+            continue
+        if not _node_differs(row, node, loss, bad.get(row.pk, set())):
             continue
         sign = None if loss is None else signs.get(node.name, loss.last_sign)
         document = node_document(node, lost="" if loss is None else loss.why, last_sign=sign)
         rows.append(_row(cluster, NODE, node.name, node.uid, document))
     return rows
+
+
+def _is_to_be_adopted(cluster: Cluster, node: NodeObservation) -> bool:
+    """A node of a real cluster that shows life, was given to Berth, and is of a flavor that somebody defined."""
+    if not node.ready or cluster.kind != Cluster.Kind.KUBERNETES or not is_ours(node.labels):
+        return False
+    return flavor_for(cluster, node.labels, node.resource_name) is not None
 
 
 def _node_differs(row: Node, node: NodeObservation, loss: Loss | None, bad_cards: set[int]) -> bool:

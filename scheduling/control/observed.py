@@ -1,5 +1,6 @@
 """The documents that observation rows carry, to and from records. Times are ISO strings; what is absent is unknown."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -39,6 +40,8 @@ class SeenNode:
     bad_cards: tuple[int, ...]
     lost: str
     last_sign_at: datetime | None
+    shape: Mapping[str, Any] | None = None
+    """What a node that the platform did not know has: labels, resource, gpus, cpu_m, memory_mib, max_pods."""
 
 
 def pod_document(pod: PodObservation, *, gone: bool) -> dict[str, Any]:
@@ -80,9 +83,18 @@ def read_pod_document(name: str, uid: str, document: dict[str, Any]) -> SeenPod:
     )
 
 
-def node_document(node: NodeObservation, *, lost: str, last_sign: datetime | None) -> dict[str, Any]:
-    """What a row keeps of a listed node."""
+def node_document(node: NodeObservation, *, lost: str, last_sign: datetime | None, new: bool = False) -> dict[str, Any]:
+    """What a row keeps of a listed node; of a `new` one also what it has."""
+    shape = {
+        "labels": dict(node.labels),
+        "resource": node.resource_name,
+        "gpus": node.card_count,
+        "cpu_m": node.cpu_millicores,
+        "memory_mib": node.memory_mib,
+        "max_pods": node.max_pods,
+    }
     return {
+        **({"shape": shape} if new else {}),
         "ready": node.ready,
         "cordoned": node.unschedulable,
         "bad_cards": list(node.unhealthy_cards),
@@ -101,6 +113,7 @@ def read_node_document(name: str, uid: str, document: dict[str, Any]) -> SeenNod
         bad_cards=tuple(document["bad_cards"]),
         lost=document["lost"],
         last_sign_at=_instant(document.get("last_sign_at")),
+        shape=document.get("shape"),
     )
 
 
