@@ -10,6 +10,7 @@ from scheduling.control.observe import Observer
 from scheduling.control.pace import is_rested
 from scheduling.control.sampling import sample_cards
 from scheduling.control.sweep import sweep as run_sweep
+from scheduling.control.tenant_spaces import reconcile_tenants as run_reconcile_tenants
 from scheduling.services.partitions import maintain_partitions as run_maintain_partitions
 
 
@@ -52,6 +53,12 @@ def sweep() -> None:
 def sample() -> None:
     """What cards report now, and the hours it belongs to."""
     sample_cards()
+
+
+@shared_task(name="scheduling.reconcile_tenants", ignore_result=True)
+def reconcile_tenants() -> None:
+    """Tenants' namespaces in real clusters as they should be."""
+    run_reconcile_tenants()
 
 
 @shared_task(name="scheduling.forecast", ignore_result=True)

@@ -25,5 +25,7 @@ def port_of(cluster: Cluster) -> ClusterPort:
 
 @cache
 def _port(kind: str, name: str, credential_ref: str, _pid: int) -> ClusterPort:
-    adapter: ClusterPort = import_string(settings.CLUSTER_ADAPTERS[kind])(name, credential_ref, now=clock.now)
+    adapter: ClusterPort = import_string(settings.CLUSTER_ADAPTERS[kind])(
+        name, credential_ref or settings.BERTH_KUBECONFIG or "", now=clock.now
+    )
     return adapter
