@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export DJANGO_SETTINGS_MODULE := berth.settings
 
 .DEFAULT_GOAL := help
-.PHONY: help venv run kube test check bench bench-full lock
+.PHONY: help venv run kube run-kube test check bench bench-full lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ run: venv ## start Berth with its own PostgreSQL and Valkey: BERTH_PORT=8000 BER
 
 kube: venv ## a Kubernetes control plane with pretended nodes, until Ctrl-C; built once, in about ten minutes
 	@PYTHONPATH=deploy exec $(BIN)/python -m testplane
+
+run-kube: venv ## start Berth on a control plane as `make kube` makes it, with a database of its own
+	@PYTHONPATH=deploy exec $(BIN)/python -m testplane run
 
 test: venv ## run the whole suite: ARGS='tests/unit -k gang' for a part
 	@$(BIN)/python tests/chromium.py

@@ -27,12 +27,7 @@ class Group:
     taints: Sequence[Mapping[str, str]] = ()
 
 
-def standard() -> tuple[Group, ...]:
-    """Those of nodes.yaml."""
-    return read(STANDARD)
-
-
-def read(path: Path) -> tuple[Group, ...]:
+def read(path: Path = STANDARD) -> tuple[Group, ...]:
     """Raises TypeError for a key that no group has."""
     return tuple(Group(**entry) for entry in yaml.safe_load(path.read_text()))
 

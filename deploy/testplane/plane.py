@@ -45,7 +45,7 @@ class Plane:
     """One control plane with its own ports, keys and folder. `users` are (name, groups) beside the admin, each with a token."""
 
     users: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    node_groups: Sequence[nodes.Group] = field(default_factory=nodes.standard)
+    node_groups: Sequence[nodes.Group] = field(default_factory=nodes.read)
     folder: Path = field(init=False)
     url: str = field(init=False, default="")
     tokens: dict[str, str] = field(init=False, default_factory=dict)

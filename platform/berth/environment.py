@@ -95,6 +95,11 @@ def read_or_exit() -> Environment:
         _refuse(str(error))
 
 
+def sign_ins_file(cluster: str) -> Path:
+    """Where the demo's sign-ins are kept; a demo on a real cluster has a database, and so people, of its own."""
+    return LOCAL / ("demo.json" if cluster == "simulated" else f"demo-{cluster}.json")
+
+
 def running_services() -> dict[str, str]:
     """Addresses of what a launcher runs for this checkout (`database_url`, `redis_url`, `url` of the pages); empty without one."""
     try:

@@ -19,10 +19,9 @@ from berth.demo.people import SignIn, create_people, renew_sign_ins, write_sign_
 from berth.demo.scenes import running_in
 from berth.demo.virtual import start_machines, start_pods
 from berth.demo.workload import ZONE, asks_between, asks_of_today
-from berth.environment import running_services
+from berth.environment import running_services, sign_ins_file
 from tenants.models import AuditEvent, Tenant
 
-FILE: Final = "demo.json"
 QUIET_DAYS: Final = 1
 TRIES: Final = 20
 IN_THE_WAY: Final = frozenset({"40P01", "55P03"})
@@ -59,14 +58,16 @@ def bootstrap(scenario: str | None, *, replace: bool, local: Path, url: str, say
     wanted = {tenant.slug for tenant in organisation.tenants}
     if present and present != wanted:
         raise OtherDataError(tenants=", ".join(sorted(present)[:5]))
-    path = local / FILE
+    path = local / sign_ins_file(settings.BERTH_CLUSTER).name
     if present:
         if not path.exists():
             write_sign_ins(renew_sign_ins(), path=path, url=url)
         return False
     _empty()
     now = clock.now().replace(microsecond=0)
-    if scenario:
+    if not clock.is_simulated():
+        people = _build_real(organisation, now)
+    elif scenario:
         people = _build_scene(scenario, organisation, now)
     else:
         people = _build_full(organisation, now, say)
@@ -94,7 +95,8 @@ def bootstrap_supply() -> bool:
     with transaction.atomic():
         build_supply(FULL, since=now - timedelta(days=QUIET_DAYS))
         list_prices(FULL, since=now - timedelta(days=QUIET_DAYS))
-    start_machines()
+    if clock.is_simulated():
+        start_machines()
     return True
 
 
@@ -122,6 +124,17 @@ def _build_full(organisation: Organisation, now: datetime, say: Say) -> list[Sig
     say("metering and closing last month")
     close_last_month(now)
     record_all_costs()
+    return people
+
+
+def _build_real(organisation: Organisation, now: datetime) -> list[SignIn]:
+    """On a real cluster the organisation has no past, and its machines are found there, not made."""
+    since = first_of_last_month(now)
+    with transaction.atomic():
+        _mark(BEGUN, None)
+        build_organisation(organisation, since=since)
+        people = create_people(list(Tenant.objects.order_by("slug")), since=since)
+        list_prices(organisation, since=since)
     return people
 
 

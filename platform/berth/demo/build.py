@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from berth.common import units
+from berth.common import clock, units
 from berth.demo.organisation import (
     BILLING_ZONE,
     CLUSTER,
     CURRENCY,
     NODE_CPU_CORES,
     NODE_MEMORY_GIB,
+    REAL_CLUSTER,
     NodeSpec,
     Organisation,
     QueueSpec,
@@ -35,9 +36,12 @@ def build_organisation(organisation: Organisation, *, since: datetime) -> None:
 def build_supply(
     organisation: Organisation, *, since: datetime, owners: Mapping[str, Tenant] | None = None
 ) -> tuple[dict[str, Pool], dict[str, Flavor]]:
-    """The cluster, pools, flavors and nodes alone. Partitions without their owner are left out."""
+    """The cluster, pools, flavors and nodes alone; a real cluster's nodes are found, not made. Partitions without their owner are left out."""
     owners = owners or {}
-    cluster = Cluster.objects.create(name=CLUSTER, kind="simulated", region="demo")
+    found = not clock.is_simulated()
+    cluster = Cluster.objects.create(
+        name=REAL_CLUSTER if found else CLUSTER, kind="kubernetes" if found else "simulated", region="demo"
+    )
     pools = {name: Pool.objects.create(name=name, cluster=cluster) for name in organisation.pools}
     for name, owner in organisation.partitions:
         if owner in owners:
@@ -45,7 +49,7 @@ def build_supply(
     flavors = {
         spec.name: _flavor(spec.name, organisation, pools) for spec in organisation.flavors if spec.pool in pools
     }
-    for node_spec in organisation.nodes:
+    for node_spec in () if found else organisation.nodes:
         if node_spec.flavor in flavors:
             _nodes(node_spec, cluster, flavors[node_spec.flavor], since)
     record_pools(pools.values(), at=since)

@@ -7,6 +7,7 @@ from typing import Final
 CURRENCY: Final = "CNY"
 BILLING_ZONE: Final = "Asia/Shanghai"
 CLUSTER: Final = "berth-sim"
+REAL_CLUSTER: Final = "berth-kube"
 CARDS_A_NODE: Final = 8
 NODE_CPU_CORES: Final = 128
 NODE_MEMORY_GIB: Final = 1024

@@ -26,13 +26,13 @@ _TRACEBACK = ("prepare |   ", "prepare | Traceback")
 _LOGS = deployment.LOCAL / "log"
 
 
-def run(environment: Environment) -> None:
-    """Returns only by an exception: KeyboardInterrupt for a wished stop, LauncherError for a failure."""
+def run(environment: Environment, *, data: str = "run") -> None:
+    """Returns only by an exception: KeyboardInterrupt for a wished stop, LauncherError for a failure. `data` names its database."""
     with claimed("run", what="make run") as notes:
         if not is_free(environment.port):
             other = environment.port + 1
             raise LauncherError(f"port {environment.port} is in use: try `make run BERTH_PORT={other}`")
-        with running(environment, notes, "run", disposable=False) as services:
+        with running(environment, notes, data, disposable=False) as services:
             try:
                 publish(deployment.SERVICES_FILE, services, url=f"http://{LOOPBACK}:{environment.port}")
                 _serve(environment, services.children, services.variables())
@@ -46,6 +46,7 @@ def _serve(environment: Environment, children: Children, addresses: Mapping[str,
         **os.environ,
         **addresses,
         "BERTH_PORT": str(environment.port),
+        "BERTH_CLUSTER": environment.cluster,
         "BERTH_TIME_SCALE": str(environment.time_scale),
         "BERTH_SECRET_KEY": environment.secret_key or kept_secret(),
         "PYTHONUNBUFFERED": "1",
@@ -55,7 +56,7 @@ def _serve(environment: Environment, children: Children, addresses: Mapping[str,
         children.start(child)
     _wait_for_first_page(environment.port, children)
     url = f"http://{LOOPBACK}:{environment.port}"
-    print("\n".join(signins.lines(url)), flush=True)
+    print("\n".join(signins.lines(url, deployment.sign_ins_file(environment.cluster))), flush=True)
     print(f"ready {url}", flush=True)
     while True:
         _look(children)
