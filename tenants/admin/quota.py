@@ -7,6 +7,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
@@ -42,9 +43,11 @@ class QuotaForm(forms.ModelForm):
         model = Quota
         fields = ("cohort", "tenant", "queue", "resource", "flavor", "mode")
 
-    nominal = forms.DecimalField(label=_("nominal"), min_value=0, max_value=MOST, widget=UnfoldAdminDecimalFieldWidget)
+    nominal = forms.DecimalField(
+        label=capfirst(_("nominal")), min_value=0, max_value=MOST, widget=UnfoldAdminDecimalFieldWidget
+    )
     borrowing_limit = forms.DecimalField(
-        label=_("borrowing limit"),
+        label=capfirst(_("borrowing limit")),
         min_value=0,
         max_value=MOST,
         required=False,
@@ -52,7 +55,7 @@ class QuotaForm(forms.ModelForm):
         help_text=_("Empty = no limit."),
     )
     lending_limit = forms.DecimalField(
-        label=_("lending limit"),
+        label=capfirst(_("lending limit")),
         min_value=0,
         max_value=MOST,
         required=False,

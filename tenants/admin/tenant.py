@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
@@ -43,7 +44,9 @@ class MembershipInline(RoleInline):
 
 def _ratio_field(label: Any, **more: Any) -> forms.DecimalField:
     widget = UnfoldAdminDecimalFieldWidget
-    return forms.DecimalField(label=label, max_digits=10, decimal_places=6, min_value=0, widget=widget, **more)
+    return forms.DecimalField(
+        label=capfirst(label), max_digits=10, decimal_places=6, min_value=0, widget=widget, **more
+    )
 
 
 class TenantForm(ServiceForm):
@@ -109,7 +112,7 @@ class QueueForm(ServiceForm):
         help_text=_("0.25 is a quarter of the pool's cards. Empty = no limit."),
     )
     loan_period_h = forms.DecimalField(
-        label=_("loan period (hours)"),
+        label=capfirst(_("loan period (hours)")),
         min_value=Decimal("0.1"),
         max_value=24 * 90,
         max_digits=7,
