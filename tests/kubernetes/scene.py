@@ -1,0 +1,88 @@
+"""One tenant on the real control plane, with one process's loop and observer: what tests of real pods begin from."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from testplane.api import Client
+
+from scheduling.control.loop import Loop
+from scheduling.control.observe import Observer
+from scheduling.control.tenant_spaces import reconcile_tenants
+from scheduling.models import Job
+from tenants.models import Cluster, Flavor, Queue
+from tests.factories import a_flavor, a_job, a_pool, a_queue, a_quota, a_tenant, unique
+from tests.kubernetes.plane import plane
+
+SETTLED_S = 30.0
+
+
+@dataclass
+class Real:
+    """One pool of one flavor on the real control plane, one tenant with a queue; one process's loop and observer."""
+
+    client: Client
+    flavor: Flavor = field(init=False)
+    queue: Queue = field(init=False)
+    loop: Loop = field(default_factory=lambda: Loop(holder="first"))
+    observer: Observer = field(default_factory=Observer)
+
+    def __post_init__(self) -> None:
+        kubeconfig = str(plane().kubeconfig())
+        cluster = Cluster.objects.create(name=unique("kube"), kind="kubernetes", credential_ref=kubeconfig)
+        self.flavor = a_flavor("a100-80g", pool=a_pool(cluster=cluster))
+        self.queue = a_queue(tenant=a_tenant(), pool=self.flavor.pool, default_tier="development")
+        a_quota(self.queue, flavor=self.flavor, nominal=16)
+
+    @property
+    def namespace(self) -> str:
+        return f"{self.queue.tenant.slug}-{self.queue.environment}"
+
+    def submit(self, *, cards: int = 4, replicas: int = 2, **labels: str) -> Job:
+        named = {f"berth.dev/sim-{key.replace('_', '-')}": value for key, value in labels.items()}
+        return a_job(
+            self.queue,
+            flavor=self.flavor,
+            gpu=cards,
+            replicas=replicas,
+            cpu=4,
+            memory_gib=8,
+            labels=named,
+            max_restarts=0,
+        )
+
+    def turn(self) -> None:
+        self.observer.observe(self.flavor.pool.cluster)
+        assert self.loop.turn() is not None
+
+    def until(self, happened: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + SETTLED_S
+        while not happened():
+            assert time.monotonic() < deadline, f"waited {SETTLED_S:.0f} s for {what}"
+            self.turn()
+            time.sleep(0.2)
+
+    def until_state(self, job: Job, *states: str) -> None:
+        self.until(lambda: Job.objects.get(pk=job.pk).state in states, f"{states}, not {job.state}")
+
+    def there(self, plural: str) -> list[Any]:
+        return list(self.client.send("GET", f"/api/v1/namespaces/{self.namespace}/{plural}")["items"])
+
+
+@contextmanager
+def a_tenant_on_pods() -> Iterator[Real]:
+    """With its namespace made and the nodes found; nothing of it is left afterwards."""
+    made = Real(plane().client())
+    reconcile_tenants()
+    made.turn()
+    made.turn()
+    # With the cards of the nodes that were found meanwhile.
+    reconcile_tenants()
+    try:
+        yield made
+    finally:
+        for plural in ("services", "pods"):
+            made.client.ask("DELETE", f"/api/v1/namespaces/{made.namespace}/{plural}", {"gracePeriodSeconds": 0})
+        made.client.ask("DELETE", f"/api/v1/namespaces/{made.namespace}")
