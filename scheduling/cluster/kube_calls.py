@@ -44,14 +44,21 @@ class NotAnsweredError(Exception):
 
 
 class KubeCalls:
-    """`kubeconfig` is a path; empty: the pod's own service account, where there is one, else the user's default file."""
+    """`kubeconfig` is a path; empty: the pod's own service account, where there is one, else the user's default file.
+
+    Raises NotAnsweredError where there is no such file or it cannot be used: the cluster counts as one that does not answer.
+    """
 
     def __init__(self, kubeconfig: str) -> None:
         configuration = client.Configuration()
-        if kubeconfig or "KUBERNETES_SERVICE_HOST" not in os.environ:
-            config.load_kube_config(config_file=kubeconfig or None, client_configuration=configuration)
-        else:
-            config.load_incluster_config(client_configuration=configuration)
+        try:
+            if kubeconfig or "KUBERNETES_SERVICE_HOST" not in os.environ:
+                config.load_kube_config(config_file=kubeconfig or None, client_configuration=configuration)
+            else:
+                config.load_incluster_config(client_configuration=configuration)
+        except Exception as error:
+            # Whatever a file may hold, it is one cluster's and must not stop the others.
+            raise NotAnsweredError(f"the kubeconfig cannot be used: {error}", sent=False) from error
         configuration.connection_pool_maxsize = THREADS
         configuration.retries = urllib3.Retry(0)
         self._api = client.ApiClient(configuration)
