@@ -19,7 +19,9 @@ Document = Mapping[str, Any]
 UNHEALTHY_CARDS = "berth.dev/unhealthy-cards"
 """Annotation of a node: the indexes of cards out of service, `3` or `0,3`, as a card's health checker sets it."""
 _CARDS = re.compile(r"(^|[./-])(gpu|mig-|npu|ascend|dcu|mlu|vgpu|xpu)", re.IGNORECASE)
-_QUANTITY = re.compile(r"^(?P<number>[0-9]+(?:\.[0-9]+)?(?:e[0-9]+)?)(?P<unit>m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$")
+_QUANTITY = re.compile(
+    r"^(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?)(?P<unit>n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"
+)
 _THOUSANDTHS = {
     "m": 1, "": 1000, "k": 1000**2, "M": 1000**3, "G": 1000**4, "T": 1000**5, "P": 1000**6, "E": 1000**7,
     "Ki": 1000 * 2**10, "Mi": 1000 * 2**20, "Gi": 1000 * 2**30, "Ti": 1000 * 2**40, "Pi": 1000 * 2**50, "Ei": 1000 * 2**60,
@@ -42,7 +44,7 @@ def read_pod(document: Document, *, now: datetime, silent_since: datetime | None
         phase=_phase(status),
         created_at=created,
         last_sign=finished or (now if silent_since is None else max(silent_since, created)),
-        start_at=_instant(status.get("startTime")),
+        start_at=None if _is_refused(status) else _instant(status.get("startTime")),
         finished_at=finished,
         exit_code=exit_code,
         reason=reason,
@@ -52,10 +54,11 @@ def read_pod(document: Document, *, now: datetime, silent_since: datetime | None
 
 
 def read_node(document: Document) -> NodeObservation:
-    """A node as listed. Cards are those of the first resource, by name, that a card's device plugin reports."""
+    """A node as listed: what it can allocate. Cards are those of the first resource, by name, that a card's device plugin reports."""
     metadata, status = document["metadata"], document.get("status") or {}
     ready, since = _readiness(status, read_instant(metadata["creationTimestamp"]))
     capacity = status.get("capacity") or {}
+    can_give = {**capacity, **(status.get("allocatable") or {})}
     resource = next((name for name in sorted(capacity) if "/" in name and _CARDS.search(name)), "")
     return NodeObservation(
         name=metadata["name"],
@@ -67,9 +70,9 @@ def read_node(document: Document) -> NodeObservation:
         resource_name=resource,
         card_count=quantity_milli(capacity.get(resource, "0")) // 1000,
         unhealthy_cards=_unhealthy(metadata.get("annotations") or {}),
-        cpu_millicores=quantity_milli(capacity.get("cpu", "0")),
-        memory_mib=quantity_milli(capacity.get("memory", "0")) // 1000 // 2**20,
-        max_pods=quantity_milli(capacity.get("pods", "0")) // 1000,
+        cpu_millicores=quantity_milli(can_give.get("cpu", "0")),
+        memory_mib=quantity_milli(can_give.get("memory", "0")) // 1000 // 2**20,
+        max_pods=quantity_milli(can_give.get("pods", "0")) // 1000,
     )
 
 
@@ -95,7 +98,10 @@ def quantity_milli(text: str) -> int:
     found = _QUANTITY.match(text)
     if found is None:
         raise ValueError(f"{text[:40]!r} is not a quantity")
-    number, unit = found["number"], _THOUSANDTHS[found["unit"] or ""]
+    number = found["number"].lower()
+    if found["unit"] in ("n", "u"):
+        return int(float(number)) // (10**6 if found["unit"] == "n" else 10**3)
+    unit = _THOUSANDTHS[found["unit"] or ""]
     if "." in number or "e" in number:
         digits, _, exponent = number.partition("e")
         whole, _, part = digits.partition(".")
@@ -110,6 +116,14 @@ def read_instant(text: str) -> datetime:
 
 def _instant(text: str | None) -> datetime | None:
     return None if not text else read_instant(text)
+
+
+def _is_refused(status: Document) -> bool:
+    """Turned away by its kubelet (`OutOf…`, `NodeAffinity`, `UnexpectedAdmissionError`): it has a start time and never held anything."""
+    if _phase(status) is not PodPhase.FAILED or status.get("reason") == "Evicted":
+        return False
+    statuses = [each for of in ("initContainerStatuses", "containerStatuses") for each in status.get(of) or []]
+    return not any((each.get("state") or {}).keys() & {"running", "terminated"} for each in statuses)
 
 
 def _phase(status: Document) -> PodPhase:

@@ -26,7 +26,7 @@ def adopt_nodes(cluster: Cluster, seen: Sequence[SeenNode], *, now: datetime) ->
         shape = each.shape
         if shape is None or each.name in known:
             continue
-        flavor = flavor_for(cluster, shape["labels"], shape["resource"])
+        flavor = flavor_for(cluster, shape["labels"], shape["resource"], shape["gpus"])
         if flavor is not None:
             made.add(_adopt(cluster, each, shape, flavor, now))
     return made
@@ -50,14 +50,17 @@ def _adopt(cluster: Cluster, seen: SeenNode, shape: Mapping[str, Any], flavor: F
     return node.pk
 
 
-def flavor_for(cluster: Cluster, labels: Mapping[str, str], resource: str) -> Flavor | None:
-    """The flavor of a node with these labels whose cards are asked for as `resource`; None where nobody defined it.
+def flavor_for(cluster: Cluster, labels: Mapping[str, str], resource: str, cards: int) -> Flavor | None:
+    """The flavor of a node with these labels whose `cards` are asked for as `resource`; None where nobody defined it.
 
-    Without the label of a pool it is one that all tenants share.
+    Without the label of a pool it is one that all tenants share. A node of a card's flavor is left out until its device plugin has
+    told of the cards: a kubelet is ready before that.
     """
     wanted, pool = labels.get(names.FLAVOR), labels.get(names.POOL)
     found = Flavor.objects.filter(pool__cluster=cluster).select_related("pool").order_by("pk")
     found = found.filter(pool__tenant__isnull=True) if pool is None else found.filter(pool__name=pool)
-    return next(
-        (each for each in found if each.short_name == wanted and (not resource or each.resource_name == resource)), None
-    )
+    for flavor in found:
+        has_cards = flavor.resource_name == resource and cards > 0
+        if flavor.short_name == wanted and (has_cards or (flavor.mode == Flavor.Mode.NONE and not cards)):
+            return flavor
+    return None

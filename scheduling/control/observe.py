@@ -213,7 +213,7 @@ def _is_to_be_adopted(cluster: Cluster, node: NodeObservation) -> bool:
     """A node of a real cluster that shows life, was given to Berth, and is of a flavor that somebody defined."""
     if not node.ready or cluster.kind != Cluster.Kind.KUBERNETES or not is_ours(node.labels):
         return False
-    return flavor_for(cluster, node.labels, node.resource_name) is not None
+    return flavor_for(cluster, node.labels, node.resource_name, node.card_count) is not None
 
 
 def _node_differs(row: Node, node: NodeObservation, loss: Loss | None, bad_cards: set[int]) -> bool:

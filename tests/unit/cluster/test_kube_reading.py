@@ -63,7 +63,7 @@ def test_a_pods_end_is_its_last_containers_and_its_reason_the_failed_ones(docume
     pod = read_pod(document, now=NOW)
 
     assert (pod.finished_at, pod.exit_code, pod.reason, pod.message) == want
-    assert pod.start_at == after(0, 1)
+    assert pod.start_at == (None if pod.reason.startswith("OutOf") else after(0, 1)), "who is turned away never began"
 
 
 def test_a_pod_on_a_silent_node_was_last_seen_with_its_node_but_never_before_it_was_made() -> None:
@@ -81,7 +81,7 @@ def test_a_phase_that_nobody_knows_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("text", "milli"),
     [("64", 64_000), ("64000m", 64_000), ("0.5", 500), ("5k", 5_000_000), ("5000", 5_000_000), ("1e3", 1_000_000), ("1Ki", 1_024_000),
-     ("1.5Gi", 1_610_612_736_000), ("0", 0)],
+     ("1.5Gi", 1_610_612_736_000), ("0", 0), ("1E3", 1_000_000), ("5000000n", 5), ("2500u", 2)],
 )  # fmt: skip
 def test_quantities_are_compared_as_quantities(text: str, milli: int) -> None:
     assert quantity_milli(text) == milli
@@ -154,8 +154,17 @@ def test_bad_cards_and_cordons_are_read() -> None:
 )  # fmt: skip
 def test_a_no_is_told_by_its_kind_and_in_the_clusters_words(status: int, words: str, want: Any) -> None:
     """F05, F06, F07."""
-    result = judge_write(status, {"Retry-After": "7"} if status == 429 else {}, {"message": words}, "p")
+    result = judge_write(status, {"retry-after": "7"} if status == 429 else {}, {"message": words}, "p")
 
     assert (result.kind, result.code) == want
     assert words in result.message
     assert result.retry_after_s == (7 if status == 429 else None)
+
+
+def test_what_a_node_keeps_for_itself_is_not_berths_to_give() -> None:
+    allocatable = {"cpu": "120", "memory": "1000Gi", "pods": "100", "nvidia.com/gpu": "7"}
+
+    node = read_node(a_node(status={"allocatable": allocatable}))
+
+    assert (node.cpu_millicores, node.memory_mib, node.max_pods) == (120_000, 1000 * 1024, 100)
+    assert node.card_count == 8
