@@ -42,6 +42,8 @@ PAGE = 1000
 GONE_FROM_HISTORY = 410
 MOST_LOG_BYTES = 1_000_000
 OURS = f"{names.MANAGED_BY}={names.FIELD_MANAGER}"
+_ANOTHER_UID = re.compile(r"metadata\.uid|UID in (the )?precondition", re.IGNORECASE)
+"""How a server says that the object of this name is not the one that was meant."""
 _RUN_NAME = re.compile(r"^j(?P<job>\d+)-r(?P<run>\d+)$")
 
 
@@ -186,13 +188,14 @@ class KubernetesCluster:
         query = (("tailLines", str(tail_lines)), ("limitBytes", str(MOST_LOG_BYTES)))
         try:
             path = f"{path_of('Pod', key.namespace, key.name)}/log"
-            answer = self._calls.call("GET", path, query=query, timeout_s=timeout_s)
+            answer = self._calls.call("GET", path, query=query, plain=True, timeout_s=timeout_s)
         except NotAnsweredError as error:
             raise ClusterUnreachableError(error.message) from error
         if answer.status != kube_answers.OK:
             return LogTail("", available=False, truncated=False)
-        text = answer.body if isinstance(answer.body, str) else ""
-        return LogTail(text, available=True, truncated=len(text.splitlines()) >= tail_lines)
+        text = str(answer.body)
+        cut = len(text.encode()) >= MOST_LOG_BYTES or len(text.splitlines()) >= tail_lines
+        return LogTail(text, available=True, truncated=cut)
 
     # --- inside ---
 
@@ -287,8 +290,9 @@ def _whose(there: Answer, wanted: Manifest, name: str) -> WriteResult:
 
 def _gone_or(answer: Answer, name: str) -> WriteResult:
     """Not there, or there under another uid: gone. Anything else as it was answered."""
-    another = answer.status == kube_answers.UNPROCESSABLE and "metadata.uid" in kube_answers.message_of(answer.body)
-    if another or answer.status in (kube_answers.NOT_FOUND, kube_answers.CONFLICT):
+    of_another = _ANOTHER_UID.search(kube_answers.message_of(answer.body)) is not None
+    another = of_another and answer.status in (kube_answers.CONFLICT, kube_answers.UNPROCESSABLE)
+    if another or answer.status == kube_answers.NOT_FOUND:
         return WriteResult(ResultKind.GONE, name)
     return judge_write(answer.status, answer.headers, answer.body, name)
 

@@ -19,8 +19,8 @@ def judge_write(status: int, headers: Mapping[str, str], body: Any, name: str) -
     words, reason = message_of(body), str(body.get("reason", "")) if isinstance(body, dict) else ""
     if status == UNAUTHORISED:
         return WriteResult(ResultKind.UNREACHABLE, name, message=f"credentials refused: {words}")
-    if status == TOO_MANY or (status == UNAVAILABLE and "Retry-After" in headers):
-        return _refused(name, RefusalCode.THROTTLED, words, retry_after_s=_seconds(headers.get("Retry-After")))
+    if status == TOO_MANY or (status == UNAVAILABLE and "retry-after" in headers):
+        return _refused(name, RefusalCode.THROTTLED, words, retry_after_s=_seconds(headers.get("retry-after")))
     if status >= SERVER_ERROR:
         kind = ResultKind.UNREACHABLE if status == UNAVAILABLE else ResultKind.UNKNOWN
         return WriteResult(kind, name, message=words or f"HTTP {status}")

@@ -22,6 +22,8 @@ JSON, APPLY, MERGE, STRATEGIC = (
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
 )
+HEADERS_S = 5.0
+"""How long a watch may take to begin."""
 DRAIN_S = 0.3
 """How long a drained watch waits for one more event: what is there comes at once."""
 
@@ -71,25 +73,29 @@ class KubeCalls:
         query: Sequence[tuple[str, str]] = (),
         body: Any = None,
         kind: str = JSON,
+        plain: bool = False,
         timeout_s: float,
     ) -> Answer:
-        """One request. Raises NotAnsweredError."""
+        """One request; header names in lower case, the body a document or, if `plain`, text. Raises NotAnsweredError."""
         response = self._send(method, path, query, body, kind, timeout=timeout_s)
         try:
             text = response.response.read()
         except urllib3.exceptions.HTTPError as error:
             raise NotAnsweredError(str(error), sent=True) from error
-        return Answer(response.status, dict(response.getheaders()), _document(text))
+        headers = {str(key).lower(): str(value) for key, value in response.getheaders().items()}
+        return Answer(response.status, headers, text.decode(errors="replace") if plain else _document(text))
 
     def events(self, path: str, *, query: Sequence[tuple[str, str]], timeout_s: float) -> Iterator[dict[str, Any]]:
         """Lines of a watch until the server ends it or `timeout_s` is over (0: until nothing more comes). Raises NotAnsweredError."""
         wait = timeout_s or DRAIN_S
         asked = [*query, ("timeoutSeconds", str(max(1, math.ceil(wait))))]
-        response = self._send("GET", path, asked, None, JSON, timeout=(wait + 1.0, wait))
+        response = self._send("GET", path, asked, None, JSON, timeout=HEADERS_S)
         raw = response.response
         if response.status != 200:
-            yield {"type": "ERROR", "object": _document(raw.read()) or {"code": response.status}}
+            yield {"type": "ERROR", "object": _status_of(response.status, raw)}
             return
+        # Headers may take their time; what has happened already comes right after them.
+        _patience(raw, wait)
         try:
             yield from _lines(raw)
         except (urllib3.exceptions.ReadTimeoutError, urllib3.exceptions.ProtocolError):
@@ -123,6 +129,22 @@ class KubeCalls:
             raise NotAnsweredError(str(reason or error), sent=not never) from error
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             raise NotAnsweredError(str(error), sent=True) from error
+
+
+def _status_of(status: int, raw: Any) -> dict[str, Any]:
+    """A Status document, also where the server (or something before it) answers in plain text."""
+    try:
+        document = _document(raw.read())
+    except urllib3.exceptions.HTTPError as error:
+        document = str(error)
+    return document if isinstance(document, dict) else {"code": status, "message": str(document or f"HTTP {status}")}
+
+
+def _patience(raw: Any, seconds: float) -> None:
+    """How long one read of the stream may wait from here on."""
+    sock = getattr(getattr(raw, "_connection", None), "sock", None)
+    if sock is not None:
+        sock.settimeout(seconds)
 
 
 def _lines(raw: Any) -> Iterator[dict[str, Any]]:

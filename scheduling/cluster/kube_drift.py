@@ -6,12 +6,18 @@ from typing import Any
 from scheduling.cluster.kube_reading import quantity_milli
 
 MOST_NAMED = 5
+EXACT = {"NetworkPolicy": ("spec",), "Role": ("rules",), "RoleBinding": ("roleRef", "subjects")}
+"""What may have nothing added to it: a selector more lets somebody in."""
 
 
 def differences(wanted: Mapping[str, Any], there: Mapping[str, Any] | None) -> str:
     """The fields that differ, in one line; empty where nothing does. Amounts are compared as amounts: `5000` is `5k`."""
     if there is None:
         return "missing"
+    exact = EXACT.get(str(wanted.get("kind")), ())
+    opened = [part for part in exact if part in wanted and wanted[part] != there.get(part)]
+    if opened:
+        return ", ".join(opened)
     found = [path for path in _differing(wanted, there, "") if path not in ("apiVersion", "kind")]
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     return ", ".join(found[:MOST_NAMED]) + more

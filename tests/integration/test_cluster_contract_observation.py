@@ -44,12 +44,12 @@ def test_a_list_holds_every_pod_of_ours_with_its_labels(rig: Any) -> None:
 
 
 def test_a_watch_from_a_list_tells_what_changed_after_it(rig: Any) -> None:
-    rig.port.create_run(a_run(labels={"berth.dev/sim-duration": "2"}), timeout_s=PATIENCE_S)
-    rig.pass_time(1)
+    rig.port.create_run(a_run(labels={"berth.dev/sim-duration": "4"}), timeout_s=PATIENCE_S)
+    rig.wait_until(lambda: all(pod.start_at for pod in rig.port.list_pods(timeout_s=PATIENCE_S).items), within=1)
     version = rig.port.list_pods(timeout_s=PATIENCE_S).resource_version
 
     quiet = watched(rig, version)
-    rig.pass_time(3)
+    rig.pass_time(5)
     told = watched(rig, version)
 
     assert quiet == []

@@ -67,3 +67,19 @@ def test_production_comes_first_and_no_class_preempts() -> None:
     values = [classes[f"berth-{tier}"]["value"] for tier in ("production", "development", "batch")]
     assert values == sorted(values, reverse=True)
     assert {each["preemptionPolicy"] for each in classes.values()} == {"Never"}
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        {"podSelector": {"matchLabels": {"a": "b"}}},
+        {"ingress": [{}]},
+        {"policyTypes": ["Ingress"]},
+    ],
+    ids=["applies-to-nobody", "lets-all-in", "one-way"],
+)
+def test_a_fence_that_was_opened_is_drift_however_it_was_opened(opened: dict[str, Any]) -> None:
+    (deny,) = [each for each in tenant_objects(TenantSpace("a", "prod")) if each["metadata"]["name"] == "berth-deny"]
+    there = {**deny, "spec": {**deny["spec"], **opened}}
+
+    assert (differences(deny, deny), differences(deny, there)) == ("", "spec")

@@ -1,7 +1,10 @@
 """A cluster that cannot be reached answers as one that cannot be reached, whatever the cause: it stops nobody else. F07, F27."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -49,3 +52,35 @@ def test_every_call_says_that_nothing_was_learnt(tmp_path: Path, content: str | 
         list(port.watch_pods("1", timeout_s=0))
     with pytest.raises(ClusterUnreachableError):
         port.read_logs(PodKey("a", "p"), tail_lines=1, timeout_s=1)
+
+
+class Overloaded(BaseHTTPRequestHandler):
+    """Answers as an API server that sheds load, or something before it: in plain text."""
+
+    def do_GET(self) -> None:
+        self.send_response(429 if "watch" in self.path else 200)
+        self.end_headers()
+        self.wfile.write(b"Too many requests, please try again later." if "watch" in self.path else b'{"loss": 0.1}\n')
+
+    def log_message(self, *_arguments: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def overloaded(tmp_path: Path) -> Iterator[KubernetesCluster]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Overloaded)
+    Thread(target=server.serve_forever, daemon=True).start()
+    path = tmp_path / "kubeconfig"
+    path.write_text(NOBODY.replace("https://127.0.0.1:1", f"http://127.0.0.1:{server.server_port}"))
+    yield KubernetesCluster("near", str(path), now=lambda: datetime(2026, 11, 30, tzinfo=UTC))
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_watch_that_is_refused_in_plain_text_says_so(overloaded: KubernetesCluster) -> None:
+    with pytest.raises(ClusterUnreachableError, match="Too many requests"):
+        list(overloaded.watch_pods("1", timeout_s=0))
+
+
+def test_a_log_that_happens_to_be_json_is_still_a_log(overloaded: KubernetesCluster) -> None:
+    assert overloaded.read_logs(PodKey("a", "p"), tail_lines=5, timeout_s=1).text == '{"loss": 0.1}\n'
