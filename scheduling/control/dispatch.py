@@ -123,7 +123,8 @@ class Dispatcher:
             self._unsure.add(run.pk)
         refusal = result.refusal
         throttled = refusal is not None and refusal.code is RefusalCode.THROTTLED
-        if ResultKind.UNREACHABLE not in kinds and not throttled:
+        silent = result.service.kind is ResultKind.UNKNOWN
+        if ResultKind.UNREACHABLE not in kinds and not throttled and not silent:
             self._pauses.pop(run.cluster_id, None)
             return
         failures = self._pauses.get(run.cluster_id, (0.0, 0))[1]

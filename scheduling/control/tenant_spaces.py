@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from berth.common import clock
 from scheduling.cluster import names
 from scheduling.cluster.kube_drift import differences
 from scheduling.cluster.port import ClusterPort, ClusterUnreachableError, Manifest, ResultKind
@@ -17,6 +18,8 @@ from tenants.models import Cluster, Queue, Tenant
 
 logger = logging.getLogger(__name__)
 CALL_TIMEOUT_S = 5.0
+BUDGET_S = 20.0
+"""Of one cluster in one pass: a slow one must not keep the others waiting, nor the worker."""
 
 
 @dataclass(slots=True)
@@ -46,6 +49,7 @@ def reconcile_tenants(*, dry_run: bool = False) -> Reconciled:
 
 
 def _reconcile(cluster: Cluster, port: ClusterPort, done: Reconciled, *, dry_run: bool) -> None:
+    deadline = clock.monotonic() + BUDGET_S
     there = {
         (item.kind, item.namespace, item.name): item.manifest
         for item in port.list_managed(kinds=KINDS, timeout_s=CALL_TIMEOUT_S).items
@@ -53,6 +57,11 @@ def _reconcile(cluster: Cluster, port: ClusterPort, done: Reconciled, *, dry_run
     wanted = [*shared_objects(), *(document for space in spaces_of(cluster) for document in tenant_objects(space))]
     done.objects += len(wanted)
     for document in wanted:
+        if clock.monotonic() > deadline:
+            logger.warning(
+                "tenants of cluster=%s not all reconciled in %s s: the next pass goes on", cluster.name, BUDGET_S
+            )
+            return
         key = _key(document)
         why = differences(document, there.get(key))
         if not why:
@@ -65,6 +74,8 @@ def _reconcile(cluster: Cluster, port: ClusterPort, done: Reconciled, *, dry_run
 
 def _apply(port: ClusterPort, document: Manifest, cluster: Cluster, done: Reconciled) -> bool:
     (result,) = port.apply_objects([document], timeout_s=CALL_TIMEOUT_S)
+    if result.kind in (ResultKind.UNREACHABLE, ResultKind.UNKNOWN):
+        raise ClusterUnreachableError(result.message)
     if result.kind in (ResultKind.CREATED, ResultKind.ACCEPTED):
         return True
     done.failed.append(f"{cluster.name} {document['kind']} {result.name}: {result.message}")

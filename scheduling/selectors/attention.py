@@ -41,7 +41,11 @@ def attention(user: User, tenant: Tenant | None, *, only_own: bool) -> Attention
         jobs = jobs.filter(tenant=tenant)
     if only_own:
         jobs = jobs.filter(user=user)
-    failed = jobs.filter(state=JobState.FAILED, ended_at__gte=clock.now() - FRESH).order_by("-ended_at", "-id")
+    failed = (
+        jobs.filter(state=JobState.FAILED, ended_at__gte=clock.now() - FRESH)
+        .select_related("tenant", "queue", "user")
+        .order_by("-ended_at", "-id")
+    )
     waits = WaitReason.objects.filter(
         Q(code__in=sorted(ASK - {"suspended", "reserved"}))
         | Q(code="impossible")
@@ -49,7 +53,7 @@ def attention(user: User, tenant: Tenant | None, *, only_own: bool) -> Attention
         until__isnull=True,
         job__state=JobState.QUEUED,
         job__in=jobs,
-    ).select_related("job")
+    ).select_related("job__tenant", "job__queue", "job__user")
     ended = [Alarm(job, job.ended_at or job.submitted_at, None) for job in failed[:LISTED]]
     waiting = [Alarm(wait.job, wait.since, wait) for wait in waits.order_by("job__eligible_at", "id")[:LISTED]]
     of_ended = max(LISTED // 2, LISTED - len(waiting))

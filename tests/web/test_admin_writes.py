@@ -73,14 +73,15 @@ def test_what_stays_for_ever_is_not_taken_from_a_form(admin_client: Client) -> N
     queue = a_queue()
     other = a_pool()
 
-    admin_client.post(
+    first = admin_client.post(
         f"/admin/tenants/tenant/{queue.tenant.pk}/change/",
         tenant_body(queue.tenant, slug="other", created_at_0="2001-01-01"),
     )
-    admin_client.post(
+    second = admin_client.post(
         f"/admin/tenants/queue/{queue.pk}/change/", queue_body(queue, name="other", pool=other.pk, environment="prod")
     )
 
+    assert (first.status_code, second.status_code) == (302, 302)
     was = (queue.tenant.slug, queue.tenant.created_at, queue.name, queue.pool_id, queue.environment)
     queue = Queue.objects.select_related("tenant").get(pk=queue.pk)
     assert (queue.tenant.slug, queue.tenant.created_at, queue.name, queue.pool_id, queue.environment) == was
