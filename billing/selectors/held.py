@@ -104,8 +104,10 @@ def going_on_of(*, tenant_id: int | None = None, job_ids: Sequence[int] | None =
     if job_ids is not None:
         found = found.filter(run__job_id__in=list(job_ids))
     notices = ("run__preemption__notice_at", "run__stop_reason", "run__stopping_at")
-    splits = split_changes_of(found.filter(split_changes__isnull=False).values_list("pk", flat=True))
     fields = ("id", "pod__started_at", *notices, "quantity", "borrowed", *_LEASE_FIELDS)
+    # The leases first: a split that changes between the two reads is then told as a change of now, and nothing before it moves.
+    rows = list(found.order_by("id").values_list(*fields))
+    splits = split_changes_of(row[0] for row in rows)
     held: list[Held] = []
     for (
         lease_id,
@@ -116,7 +118,7 @@ def going_on_of(*, tenant_id: int | None = None, job_ids: Sequence[int] | None =
         quantity,
         borrowed,
         *lease,
-    ) in found.order_by("id").values_list(*fields):
+    ) in rows:
         failed = stop_reason == EndReason.CARD_FAILED
         turn = stopping_at if failed else notice_at
         after = LedgerEntry.HeldAs.FAULT.value if failed else LedgerEntry.HeldAs.GRACE.value

@@ -49,6 +49,10 @@ def _ratio_field(label: Any, **more: Any) -> forms.DecimalField:
     )
 
 
+def _hours(seconds: int) -> Decimal:
+    return plain(round(Decimal(seconds) / HOUR_S, 4))
+
+
 class TenantForm(ServiceForm):
     ratios = {"weight": "weight_ppm"}
     weight = _ratio_field(
@@ -113,10 +117,10 @@ class QueueForm(ServiceForm):
     )
     loan_period_h = forms.DecimalField(
         label=capfirst(_("loan period (hours)")),
-        min_value=Decimal("0.1"),
-        max_value=24 * 90,
-        max_digits=7,
-        decimal_places=3,
+        min_value=Decimal("0.02"),
+        max_value=24 * 30,
+        max_digits=8,
+        decimal_places=4,
         initial=4,
         widget=UnfoldAdminDecimalFieldWidget,
         help_text=_("After it, what is borrowed may be taken back or renewed."),
@@ -128,13 +132,13 @@ class QueueForm(ServiceForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.initial["loan_period_h"] = plain(Decimal(self.instance.loan_period_s) / HOUR_S)
+        self.initial["loan_period_h"] = _hours(self.instance.loan_period_s)
 
     def write(self, found: dict[str, Any]) -> Queue:
         adding = self.instance.pk is None
         new = self.values(found, changed_only=not adding)
         if "loan_period_h" in new:
-            new["loan_period_s"] = int(new.pop("loan_period_h") * HOUR_S)
+            new["loan_period_s"] = round(new.pop("loan_period_h") * HOUR_S)
         if adding:
             tenant, pool = new.pop("tenant"), new.pop("pool")
             new.pop("state", None)
@@ -169,7 +173,7 @@ class QueueAdmin(ServiceAdmin):
 
     @admin.display(description=_("loan period (hours)"), ordering="loan_period_s")
     def loan_period_out(self, row: Queue) -> Decimal:
-        return plain(Decimal(row.loan_period_s) / HOUR_S)
+        return _hours(row.loan_period_s)
 
 
 @admin.register(Project)
