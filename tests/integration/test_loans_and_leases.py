@@ -13,9 +13,9 @@ from scheduling.control.apply import apply_plan
 from scheduling.control.lock import take_lead
 from scheduling.control.loop import plan_now
 from scheduling.engine.plan import LoanOpen, Placement
-from scheduling.models import Lease, LeaseSegment, Loan, Run
+from scheduling.models import Job, Lease, LeaseSegment, Loan, Run
 from scheduling.services.cancel import cancel_job
-from tenants.models import Quota
+from tenants.models import Queue, Quota
 from tests.integration.loop_scene import MORNING, Scene
 
 
@@ -90,13 +90,19 @@ def test_a_loan_of_the_demos_past_ends_with_the_split_it_stands_for(
     assert loan_end_ms(attempt, 0, LoanOpen("g", 8_000, 1_000, ())) == want
 
 
-def pod_that_ended_unseen(scene: Scene, *, turned_at: int) -> Run:
-    """A run of 8 borrowed cards whose pod ended after 600 s, unseen; its cards became own at `turned_at`; then it was seen."""
+def a_borrower(scene: Scene, *, seconds: float | None) -> tuple[Queue, Job]:
+    """A queue without nominal and its job of 8 borrowed cards on the only node, admitted now."""
     scene.add_nodes()
     scene.a_queue(8)
     borrower = scene.a_queue(0, tier="development")
-    job = scene.submit(borrower, seconds=600)
+    job = scene.submit(borrower, seconds=seconds)
     scene.turn()
+    return borrower, job
+
+
+def pod_that_ended_unseen(scene: Scene, *, turned_at: int) -> Run:
+    """A run of 8 borrowed cards whose pod ended after 600 s, unseen; its cards became own at `turned_at`; then it was seen."""
+    borrower, job = a_borrower(scene, seconds=600)
     scene.go_on(5)
     scene.pass_time(turned_at - 5)
     Quota.objects.filter(queue=borrower).update(nominal=8_000)
@@ -126,11 +132,7 @@ def test_a_change_of_the_split_never_lengthens_what_was_held(
 
 def test_a_change_of_the_split_on_a_silent_node_is_charged_to_the_last_sign_only(scene: Scene) -> None:
     """BIL-05, B14: the node fell silent at 10 s, the cards became own at 20 s, the loss was seen at 36 s."""
-    scene.add_nodes()
-    scene.a_queue(8)
-    borrower = scene.a_queue(0, tier="development")
-    job = scene.submit(borrower, seconds=None)
-    scene.turn()
+    borrower, job = a_borrower(scene, seconds=None)
     scene.go_on(10)
     run = scene.run_of(job)
     scene.port.act(FailNode(run.pods.get().node.name, NodeFailure.SILENT))
@@ -152,11 +154,7 @@ def test_a_change_of_the_split_on_a_silent_node_is_charged_to_the_last_sign_only
 
 def test_a_running_jobs_cost_follows_its_split(scene: Scene) -> None:
     """What goes on is told as its segments will be: borrowed up to the change, own after it."""
-    scene.add_nodes()
-    scene.a_queue(8)
-    borrower = scene.a_queue(0, tier="development")
-    job = scene.submit(borrower, seconds=None)
-    scene.turn()
+    borrower, job = a_borrower(scene, seconds=None)
     scene.go_on(200)
     Quota.objects.filter(queue=borrower).update(nominal=8_000)
     scene.turn()
