@@ -1,14 +1,21 @@
 """Page tests: a real Chromium against a live server. An error in the console or a blocked resource fails the test."""
 
 import os
+import sys
+import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.conf import settings
+from django.test import Client
 from playwright.sync_api import ConsoleMessage, Page, ViewportSize
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from pytest_django.live_server_helper import LiveServer
 
+from tenants.models import User
 from tests.integration.committed_rows import empty_database
 from tests.integration.conftest import test_database
 from tests.web.scene import PASSWORD, Scene, build_scene
@@ -43,7 +50,7 @@ def scene(test_database: None, django_db_blocker: Any) -> Iterator[Scene]:
 
 
 @pytest.fixture
-def sign_in(page: Page, site: str) -> SignIn:
+def sign_in_by_form(page: Page, site: str) -> SignIn:
     """Signs a user of the scene in through the form and opens a path."""
 
     def make(username: str, path: str = "/") -> Page:
@@ -51,10 +58,39 @@ def sign_in(page: Page, site: str) -> SignIn:
         page.get_by_label("User name").fill(username)
         page.get_by_label("Password", exact=True).fill(PASSWORD)
         page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url(f"{site}{path}")
+        with telling_where_it_hangs(page):
+            page.wait_for_url(f"{site}{path}")
         return page
 
     return make
+
+
+@pytest.fixture
+def sign_in(page: Page, site: str) -> SignIn:
+    """Gives the browser the session of a user of the scene and opens a path: the form has tests of its own."""
+
+    def make(username: str, path: str = "/") -> Page:
+        client = Client()
+        client.force_login(User.objects.get(username=username), settings.AUTHENTICATION_BACKENDS[0])
+        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": site}])
+        with telling_where_it_hangs(page):
+            page.goto(f"{site}{path}")
+        return page
+
+    return make
+
+
+@contextmanager
+def telling_where_it_hangs(page: Page) -> Iterator[None]:
+    """If a page does not come, the failure says what stands in the browser and what every thread of the server does."""
+    try:
+        yield
+    except PlaywrightTimeout as late:
+        frames = sys._current_frames().items()
+        threads = "\n".join(f"thread {name}\n{''.join(traceback.format_stack(frame))}" for name, frame in frames)
+        late.add_note(f"at {page.url}; invalid fields: {page.locator(':invalid').count()}\n{threads}")
+        raise
 
 
 @pytest.fixture

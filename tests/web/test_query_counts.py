@@ -1,11 +1,12 @@
 """Pages cost the same number of queries however much stands on them."""
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.web.scene import PASSWORD, Scene, add_job, add_prices, add_run, add_wait, bill, build_scene
+from tests.web.scene import Scene, add_job, add_prices, add_run, add_wait, bill, build_scene
 
 pytestmark = pytest.mark.django_db
 
@@ -25,10 +26,13 @@ def grow(scene: Scene, start: int, end: int) -> None:
 
 
 def queries(client: Client, path: str) -> int:
-    client.get(path)
-    with CaptureQueriesContext(connection) as seen:
-        assert client.get(path).status_code == 200
-    return len(seen)
+    """The fewest of three looks: a copy that is kept for seconds may have to be read anew in any one of them."""
+    counts = []
+    for _look in range(3):
+        with CaptureQueriesContext(connection) as seen:
+            assert client.get(path).status_code == 200
+        counts.append(len(seen))
+    return min(counts)
 
 
 @pytest.fixture
@@ -42,7 +46,7 @@ def small_world() -> Scene:
 @pytest.fixture
 def member(small_world: Scene) -> Client:
     client = Client()
-    assert client.login(username="algo-b-member", password=PASSWORD)
+    client.force_login(small_world.users["algo-b-member"], settings.AUTHENTICATION_BACKENDS[0])
     return client
 
 

@@ -8,8 +8,8 @@ from tests.web.conftest import SignIn
 from tests.web.scene import Scene, add_job
 
 
-def test_a_member_signs_in_and_lands_on_the_overview(scene: Scene, sign_in: SignIn) -> None:
-    page = sign_in("algo-b-member")
+def test_a_member_signs_in_and_lands_on_the_overview(scene: Scene, sign_in_by_form: SignIn) -> None:
+    page = sign_in_by_form("algo-b-member")
 
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
     expect(page.get_by_role("link", name="Submit job")).to_be_visible()
@@ -40,10 +40,10 @@ def test_a_role_sees_only_the_groups_it_may_open(scene: Scene, sign_in: SignIn) 
     expect(page.get_by_role("link", name="Submit job")).to_have_count(0)
 
 
-def test_the_tenant_menu_offers_only_ones_own(scene: Scene, sign_in: SignIn) -> None:
+def test_the_tenant_menu_offers_only_ones_own(scene: Scene, sign_in_by_form: SignIn) -> None:
     add_job(scene, "algo-a", "not-yours")
 
-    page = sign_in("algo-b-member", "/jobs/?tenant=algo-a")
+    page = sign_in_by_form("algo-b-member", "/jobs/?tenant=algo-a")
 
     expect(page.get_by_text("not-yours")).to_have_count(0)
     expect(page.locator(".b-tenant")).to_contain_text("algo-b")
