@@ -6,15 +6,27 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from scheduling.cluster import kube_answers, names
 from scheduling.cluster.kube_answers import judge_write
-from scheduling.cluster.kube_calls import APPLY, JSON, MERGE, STRATEGIC, THREADS, Answer, KubeCalls, NotAnsweredError
+from scheduling.cluster.kube_calls import (
+    APPLY,
+    JSON,
+    MERGE,
+    PODS_AT_ONCE,
+    RUNS_AT_ONCE,
+    STRATEGIC,
+    Answer,
+    KubeCalls,
+    NotAnsweredError,
+)
+from scheduling.cluster.kube_creating import RunMaker, not_answered
 from scheduling.cluster.kube_kinds import path_of, path_of_all, version_of
+from scheduling.cluster.kube_logs import follow_log, read_log
 from scheduling.cluster.kube_reading import is_managed_by, read_lease, read_managed, read_node, read_pod
 from scheduling.cluster.kube_silence import Silence
-from scheduling.cluster.manifests import own_by_service
 from scheduling.cluster.port import (
     Capabilities,
     CardUse,
@@ -40,7 +52,6 @@ from scheduling.cluster.port import (
 
 PAGE = 1000
 GONE_FROM_HISTORY = 410
-MOST_LOG_BYTES = 1_000_000
 OURS = f"{names.MANAGED_BY}={names.FIELD_MANAGER}"
 _ANOTHER_UID = re.compile(r"metadata\.uid|UID in (the )?precondition", re.IGNORECASE)
 """How a server says that the object of this name is not the one that was meant."""
@@ -61,19 +72,22 @@ class KubernetesCluster:
         self._name, self._credential_ref = name, credential_ref
         self._now, self._given = now, calls
         self._silence = Silence(now)
+        self._making = Lock()
 
     @property
     def name(self) -> str:
         return self._name
 
-    @cached_property
+    @property
     def _calls(self) -> KubeCalls:
-        """Made with the first call, so after fork."""
-        return self._given or KubeCalls(self._credential_ref)
+        """One a process, made with the first call, so after fork, whichever thread makes it."""
+        with self._making:
+            self._given = self._given or KubeCalls(self._credential_ref)
+            return self._given
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(THREADS, thread_name_prefix=f"kube-{self._name}")
+        return ThreadPoolExecutor(PODS_AT_ONCE, thread_name_prefix=f"kube-{self._name}")
 
     def health(self, *, timeout_s: float) -> Health:
         try:
@@ -85,22 +99,19 @@ class KubernetesCluster:
         return Health(reachable=True, message="", version=str(answer.body.get("gitVersion", "")))
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(real_pods=True, real_logs=True, settable_faults=False, reports_card_use=False)
+        return Capabilities(
+            real_pods=True, real_logs=True, settable_faults=False, reports_card_use=False, at_once=RUNS_AT_ONCE
+        )
 
     # --- writes ---
 
     def create_run(self, run: RunManifests, *, timeout_s: float) -> RunResult:
-        service = self._create(run.service, timeout_s=timeout_s)
-        if service.kind not in (ResultKind.CREATED, ResultKind.EXISTS):
-            return RunResult(service, tuple(replace(service, name=str(pod["metadata"]["name"])) for pod in run.pods))
-        owned = [
-            own_by_service(dict(document), service_name=run.name, service_uid=service.uid or "")
-            for document in (*((run.secret,) if run.secret else ()), *run.pods)
-        ]
-        made = list(self._pool.map(lambda document: self._create(document, timeout_s=timeout_s), owned))
-        if run.secret and made[0].kind not in (ResultKind.CREATED, ResultKind.EXISTS):
-            return RunResult(made[0], tuple(made[1:]))
-        return RunResult(service, tuple(made[1:] if run.secret else made))
+        try:
+            calls = self._calls
+        except NotAnsweredError as error:
+            nothing = not_answered(error, run.name)
+            return RunResult(nothing, tuple(replace(nothing, name=str(pod["metadata"]["name"])) for pod in run.pods))
+        return RunMaker.within(timeout_s, calls=calls, pool=self._pool).make(run)
 
     def delete_run(self, namespace: str, name: str, *, timeout_s: float) -> WriteResult:
         body = {"propagationPolicy": "Background"}
@@ -184,33 +195,17 @@ class KubernetesCluster:
             ]
         return Listing(tuple(found), version, as_of)
 
-    def read_logs(self, key: PodKey, *, tail_lines: int, timeout_s: float) -> LogTail:
-        query = (("tailLines", str(tail_lines)), ("limitBytes", str(MOST_LOG_BYTES)))
-        try:
-            path = f"{path_of('Pod', key.namespace, key.name)}/log"
-            answer = self._calls.call("GET", path, query=query, plain=True, timeout_s=timeout_s)
-        except NotAnsweredError as error:
-            raise ClusterUnreachableError(error.message) from error
-        if answer.status != kube_answers.OK:
-            return LogTail("", available=False, truncated=False)
-        text = str(answer.body)
-        cut = len(text.encode()) >= MOST_LOG_BYTES or len(text.splitlines()) >= tail_lines
-        return LogTail(text, available=True, truncated=cut)
+    def read_logs(self, key: PodKey, *, tail_lines: int, most_bytes: int, timeout_s: float) -> LogTail:
+        path = path_of("Pod", key.namespace, key.name)
+        return read_log(lambda: self._calls, path, tail_lines=tail_lines, most_bytes=most_bytes, timeout_s=timeout_s)
+
+    def follow_logs(
+        self, key: PodKey, *, tail_lines: int, most_bytes: int, timeout_s: float, opened: Callable[[], None]
+    ) -> LogTail:
+        path, bounds = path_of("Pod", key.namespace, key.name), {"tail_lines": tail_lines, "most_bytes": most_bytes}
+        return follow_log(lambda: self._calls, path, **bounds, timeout_s=timeout_s, opened=opened)
 
     # --- inside ---
-
-    def _create(self, document: Manifest, *, timeout_s: float) -> WriteResult:
-        metadata = document["metadata"]
-        name, path = str(metadata["name"]), path_of(document["kind"], metadata["namespace"])
-        query = (("fieldManager", names.FIELD_MANAGER),)
-        try:
-            answer = self._calls.call("POST", path, query=query, body=document, kind=JSON, timeout_s=timeout_s)
-            if kube_answers.is_already_there(answer.status, answer.body):
-                there = self._calls.call("GET", f"{path}/{name}", timeout_s=timeout_s)
-                return _whose(there, document, name)
-        except NotAnsweredError as error:
-            return _not_answered(error, name)
-        return judge_write(answer.status, answer.headers, answer.body, name)
 
     def _apply(self, manifest: Manifest, timeout_s: float) -> WriteResult:
         metadata = manifest["metadata"]
@@ -224,7 +219,7 @@ class KubernetesCluster:
         try:
             answer = self._calls.call("PATCH", path, query=query, body=body, kind=kind, timeout_s=timeout_s)
         except NotAnsweredError as error:
-            return _not_answered(error, name)
+            return not_answered(error, name)
         return (
             _gone_or(answer, name) if kind != APPLY else judge_write(answer.status, answer.headers, answer.body, name)
         )
@@ -233,7 +228,7 @@ class KubernetesCluster:
         try:
             answer = self._calls.call("DELETE", path, body=body, timeout_s=timeout_s)
         except NotAnsweredError as error:
-            return _not_answered(error, name)
+            return not_answered(error, name)
         result = _gone_or(answer, name)
         return replace(result, kind=ResultKind.ACCEPTED) if result.kind is ResultKind.CREATED else result
 
@@ -274,20 +269,6 @@ class KubernetesCluster:
         return PodChange(ChangeKind(kind), pod, version)
 
 
-def _whose(there: Answer, wanted: Manifest, name: str) -> WriteResult:
-    """An object of our name is ours only with our proof and, for what a run owns, the same owner (F03): a stranger's is left alone."""
-    if there.status != kube_answers.OK:
-        return WriteResult(ResultKind.UNKNOWN, name, message=kube_answers.message_of(there.body))
-    metadata, own = there.body["metadata"], wanted["metadata"]
-    proof = (metadata.get("annotations") or {}).get(names.RUN_PROOF)
-    owners = {owner["uid"] for owner in metadata.get("ownerReferences") or []}
-    wanted_owners = {owner["uid"] for owner in own.get("ownerReferences") or []}
-    if proof != own["annotations"][names.RUN_PROOF] or not wanted_owners <= owners or "deletionTimestamp" in metadata:
-        words = f"{there.body.get('kind', 'object')} {name} is there already and not this run's, or is being deleted"
-        return WriteResult(ResultKind.REFUSED, name, code=RefusalCode.CONFLICT, message=words)
-    return WriteResult(ResultKind.EXISTS, name, uid=str(metadata["uid"]))
-
-
 def _gone_or(answer: Answer, name: str) -> WriteResult:
     """Not there, or there under another uid: gone. Anything else as it was answered."""
     of_another = _ANOTHER_UID.search(kube_answers.message_of(answer.body)) is not None
@@ -295,8 +276,3 @@ def _gone_or(answer: Answer, name: str) -> WriteResult:
     if another or answer.status == kube_answers.NOT_FOUND:
         return WriteResult(ResultKind.GONE, name)
     return judge_write(answer.status, answer.headers, answer.body, name)
-
-
-def _not_answered(error: NotAnsweredError, name: str) -> WriteResult:
-    kind = ResultKind.UNKNOWN if error.sent else ResultKind.UNREACHABLE
-    return WriteResult(kind, name, message=error.message[: kube_answers.MOST_WORDS])

@@ -6,16 +6,23 @@ Every call has a deadline. It never repeats one by itself: whoever calls knows w
 import json
 import math
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import urllib3
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
-THREADS = 16
-"""Pods of a run are created side by side; the pool holds as many connections."""
+RUNS_AT_ONCE, PODS_AT_ONCE = 8, 16
+"""Runs that are dispatched side by side, and pods of all of them."""
+CONNECTIONS = RUNS_AT_ONCE + PODS_AT_ONCE + 8
+"""A connection for each of these threads, and for watches and logs: one that has to be made anew costs more than a call."""
+UNAUTHORISED = 401
+READ_AGAIN_S = 1.0
+"""How often, at most, credentials that were refused are read again."""
 JSON, APPLY, MERGE, STRATEGIC = (
     "application/json",
     "application/apply-patch+yaml",
@@ -24,6 +31,7 @@ JSON, APPLY, MERGE, STRATEGIC = (
 )
 HEADERS_S = 5.0
 """How long a watch may take to begin."""
+CHUNK = 64 * 1024
 DRAIN_S = 0.3
 """How long a drained watch waits for one more event: what is there comes at once."""
 
@@ -52,18 +60,10 @@ class KubeCalls:
     """
 
     def __init__(self, kubeconfig: str) -> None:
-        configuration = client.Configuration()
-        try:
-            if kubeconfig or "KUBERNETES_SERVICE_HOST" not in os.environ:
-                config.load_kube_config(config_file=kubeconfig or None, client_configuration=configuration)
-            else:
-                config.load_incluster_config(client_configuration=configuration)
-        except Exception as error:
-            # Whatever a file may hold, it is one cluster's and must not stop the others.
-            raise NotAnsweredError(f"the kubeconfig cannot be used: {error}", sent=False) from error
-        configuration.connection_pool_maxsize = THREADS
-        configuration.retries = urllib3.Retry(0)
-        self._api = client.ApiClient(configuration)
+        self._kubeconfig = kubeconfig
+        self._renewing = Lock()
+        self._read_at = 0.0
+        self._api = self._connect()
 
     def call(
         self,
@@ -73,17 +73,16 @@ class KubeCalls:
         query: Sequence[tuple[str, str]] = (),
         body: Any = None,
         kind: str = JSON,
-        plain: bool = False,
         timeout_s: float,
     ) -> Answer:
-        """One request; header names in lower case, the body a document or, if `plain`, text. Raises NotAnsweredError."""
+        """One request; header names in lower case, the body a document. Raises NotAnsweredError."""
         response = self._send(method, path, query, body, kind, timeout=timeout_s)
         try:
             text = response.response.read()
         except urllib3.exceptions.HTTPError as error:
             raise NotAnsweredError(str(error), sent=True) from error
         headers = {str(key).lower(): str(value) for key, value in response.getheaders().items()}
-        return Answer(response.status, headers, text.decode(errors="replace") if plain else _document(text))
+        return Answer(response.status, headers, document_of(text))
 
     def events(self, path: str, *, query: Sequence[tuple[str, str]], timeout_s: float) -> Iterator[dict[str, Any]]:
         """Lines of a watch until the server ends it or `timeout_s` is over (0: until nothing more comes). Raises NotAnsweredError."""
@@ -103,11 +102,59 @@ class KubeCalls:
         finally:
             raw.close()
 
+    def stream(
+        self, path: str, *, query: Sequence[tuple[str, str]], timeout_s: float, whole: bool
+    ) -> tuple[int, Iterator[bytes]]:
+        """The status, and the body as it comes. Time over: raises NotAnsweredError if `whole`, else the body ends there."""
+        deadline = time.monotonic() + timeout_s
+        response = self._send("GET", path, query, None, JSON, timeout=min(timeout_s, HEADERS_S))
+        return response.status, _parts(response.response, deadline, whole=whole)
+
+    def _connect(self) -> client.ApiClient:
+        configuration = client.Configuration()
+        try:
+            if self._kubeconfig or "KUBERNETES_SERVICE_HOST" not in os.environ:
+                config.load_kube_config(config_file=self._kubeconfig or None, client_configuration=configuration)
+            else:
+                config.load_incluster_config(client_configuration=configuration)
+        except Exception as error:
+            # Whatever a file may hold, it is one cluster's and must not stop the others.
+            raise NotAnsweredError(f"the kubeconfig cannot be used: {error}", sent=False) from error
+        configuration.connection_pool_maxsize = CONNECTIONS
+        configuration.retries = urllib3.Retry(0)
+        self._read_at = time.monotonic()
+        return client.ApiClient(configuration)
+
     def _send(
         self, method: str, path: str, query: Sequence[tuple[str, str]], body: Any, kind: str, *, timeout: Any
     ) -> Any:
+        """One request; another one where credentials were refused and new ones are to be had (F48): a 401 has done nothing."""
+        used = self._api
+        response = self._ask(used, method, path, query, body, kind, timeout)
+        if response.status != UNAUTHORISED or self._renewed(used) is used:
+            return response
+        response.response.drain_conn()
+        return self._ask(self._api, method, path, query, body, kind, timeout)
+
+    def _renewed(self, refused: client.ApiClient) -> client.ApiClient:
+        """A connection with credentials as they are now; the refused one where they were read only a moment ago."""
+        with self._renewing:
+            if self._api is refused and time.monotonic() - self._read_at >= READ_AGAIN_S:
+                self._api = self._connect()
+            return self._api
+
+    def _ask(
+        self,
+        api: client.ApiClient,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        body: Any,
+        kind: str,
+        timeout: Any,
+    ) -> Any:
         try:
-            ready = self._api.param_serialize(
+            ready = api.param_serialize(
                 method,
                 path,
                 query_params=list(query),
@@ -115,7 +162,7 @@ class KubeCalls:
                 body=json.dumps(body) if kind == APPLY else body,
                 auth_settings=["BearerToken"],
             )
-            return self._api.call_api(*ready, _request_timeout=timeout)
+            return api.call_api(*ready, _request_timeout=timeout)
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise NotAnsweredError(str(error), sent=False) from error
         except urllib3.exceptions.MaxRetryError as error:
@@ -134,7 +181,7 @@ class KubeCalls:
 def _status_of(status: int, raw: Any) -> dict[str, Any]:
     """A Status document, also where the server (or something before it) answers in plain text."""
     try:
-        document = _document(raw.read())
+        document = document_of(raw.read())
     except urllib3.exceptions.HTTPError as error:
         document = str(error)
     return document if isinstance(document, dict) else {"code": status, "message": str(document or f"HTTP {status}")}
@@ -147,6 +194,24 @@ def _patience(raw: Any, seconds: float) -> None:
         sock.settimeout(seconds)
 
 
+def _parts(raw: Any, deadline: float, *, whole: bool) -> Iterator[bytes]:
+    try:
+        _patience(raw, max(0.01, deadline - time.monotonic()))
+        while part := raw.read1(CHUNK):
+            yield part
+            left = deadline - time.monotonic()
+            if left <= 0:
+                if whole:
+                    raise NotAnsweredError("the answer took too long", sent=True)
+                return
+            _patience(raw, left)
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        if whole:
+            raise NotAnsweredError(str(error), sent=True) from error
+    finally:
+        raw.close()
+
+
 def _lines(raw: Any) -> Iterator[dict[str, Any]]:
     left = b""
     for part in raw.stream(amt=None, decode_content=True):
@@ -156,7 +221,8 @@ def _lines(raw: Any) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
-def _document(text: bytes) -> Any:
+def document_of(text: bytes) -> Any:
+    """A document; the text itself where it is none."""
     try:
         return json.loads(text) if text else None
     except ValueError:

@@ -4,7 +4,7 @@ PURE: a protocol and frozen records, written against what a Kubernetes API serve
 expire). It must not know which adapter stands behind it, and holds no I/O and no clock.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -30,7 +30,8 @@ class WatchExpiredError(ClusterError):
 
 
 class ResultKind(StrEnum):
-    """How a write ended. `UNKNOWN` may have happened: it is read before it is repeated."""
+    """How a write ended. `UNKNOWN` may have happened: it is read before it is repeated. `UNSENT` certainly did not: the time of the
+    whole call was over before it could be tried."""
 
     CREATED = "created"
     EXISTS = "exists"
@@ -39,6 +40,7 @@ class ResultKind(StrEnum):
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
     UNKNOWN = "unknown"
+    UNSENT = "unsent"
 
 
 class RefusalCode(StrEnum):
@@ -137,6 +139,8 @@ class PodObservation:
     reason: str = ""
     message: str = ""
     deletion_at: datetime | None = None
+    proof: str = ""
+    """The run's mark of ownership that the pod bears: labels alone prove nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +225,13 @@ class ManagedObject:
 
 @dataclass(frozen=True, slots=True)
 class LogTail:
-    """The last lines of a pod's output. `available` is False when the cluster keeps none (any more)."""
+    """The newest of a pod's output; `truncated` when there was more before it. `available` is False when the cluster has none
+    (yet, or any more), and `message` is its own word on that."""
 
     text: str
     available: bool
     truncated: bool
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +245,16 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an adapter can do beyond the common part, so that pages and tests need not ask for its class."""
+    """What an adapter can do beyond the common part, so that pages and tests need not ask for its class.
+
+    `at_once` is how many calls it takes side by side, from threads that share it; 1: only from the thread that made it.
+    """
 
     real_pods: bool
     real_logs: bool
     settable_faults: bool
     reports_card_use: bool
+    at_once: int = 1
 
 
 class ClusterPort(Protocol):
@@ -267,8 +277,8 @@ class ClusterPort(Protocol):
         ...
 
     def create_run(self, run: RunManifests, *, timeout_s: float) -> RunResult:
-        """Create the owner, then its pods. Safe to repeat: what exists answers `EXISTS` with its uid. Pods are not tried when the
-        owner was not made; they then carry the owner's result."""
+        """Create the owner, then its pods, all within `timeout_s`: what it does not suffice for is `UNSENT`. Safe to repeat: what
+        exists answers `EXISTS` with its uid. Pods are not tried when the owner was not made; they then carry the owner's result."""
         ...
 
     def read_run(self, namespace: str, name: str, *, timeout_s: float) -> tuple[PodObservation, ...]:
@@ -323,6 +333,13 @@ class ClusterPort(Protocol):
         """Every object of these kinds that Berth's field manager owns."""
         ...
 
-    def read_logs(self, key: PodKey, *, tail_lines: int, timeout_s: float) -> LogTail:
-        """The last `tail_lines` lines of a pod's output."""
+    def read_logs(self, key: PodKey, *, tail_lines: int, most_bytes: int, timeout_s: float) -> LogTail:
+        """The last `tail_lines` lines of a pod's output, of these the newest `most_bytes`. Raises `ClusterUnreachableError`."""
+        ...
+
+    def follow_logs(
+        self, key: PodKey, *, tail_lines: int, most_bytes: int, timeout_s: float, opened: Callable[[], None]
+    ) -> LogTail:
+        """The same, and everything the pod writes until it ends, for at most `timeout_s`. `opened` is called as soon as nothing
+        can be missed: a pod may be deleted after that."""
         ...

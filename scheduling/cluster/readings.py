@@ -27,6 +27,7 @@ def observe_pod(pod: VirtualPod, node: VirtualNode | None, *, now: datetime) -> 
         reason=pod.reason,
         message=pod.message,
         deletion_at=None if pod.deletion_asked is None else pod.deletion_asked + (pod.deletion_grace or timedelta(0)),
+        proof=pod.annotations.get(names.RUN_PROOF, ""),
     )
 
 
@@ -64,17 +65,25 @@ def read_cards(pod: VirtualPod, node: VirtualNode | None, *, now: datetime) -> C
     return CardUse(pod.key, pod.uid, pod.node, now, pod.utilisation_ppm, vram)
 
 
-def tell_log(pod: VirtualPod, *, tail_lines: int) -> LogTail:
-    """The few lines a simulated pod would have written."""
-    lines = [f"{pod.created_at:%Y-%m-%dT%H:%M:%SZ} simulated pod {pod.key.name} on {pod.node}"]
+def tell_log(pod: VirtualPod, *, tail_lines: int, most_bytes: int) -> LogTail:
+    """What happened to a simulated pod, line by line, and that nothing more is to be expected: no program runs in it."""
+    what = "no program runs in this simulated pod, these lines are its events"
+    lines = [f"{_stamp(pod.created_at)} pod {pod.key.name} created on {pod.node}; {what}"]
     if pod.start_at is not None:
         cards = ", ".join(str(card) for card in pod.cards) or "none"
-        lines.append(f"{pod.start_at:%Y-%m-%dT%H:%M:%SZ} started, cards: {cards}")
+        lines.append(f"{_stamp(pod.start_at)} started, cards: {cards}")
     if pod.deletion_asked is not None:
-        lines.append(f"{pod.deletion_asked:%Y-%m-%dT%H:%M:%SZ} asked to stop")
+        grace = int((pod.deletion_grace or timedelta(0)).total_seconds())
+        lines.append(f"{_stamp(pod.deletion_asked)} asked to stop within {grace} s")
     if pod.finished_at is not None:
-        text = f" {pod.message}" if pod.message else ""
-        lines.append(f"{pod.finished_at:%Y-%m-%dT%H:%M:%SZ} ended, exit code {pod.exit_code}{text}")
+        text = f": {pod.message}" if pod.message else ""
+        lines.append(f"{_stamp(pod.finished_at)} ended, exit code {pod.exit_code}{text}")
     elif pod.phase is PodPhase.FAILED:
         lines.append(f"refused by its node: {pod.reason}: {pod.message}")
-    return LogTail("\n".join(lines[-tail_lines:]), available=True, truncated=len(lines) > tail_lines)
+    text = "\n".join(lines[-tail_lines:]) + "\n"
+    cut = text.encode()[-most_bytes:].decode(errors="ignore")
+    return LogTail(cut, available=True, truncated=len(lines) > tail_lines or cut != text)
+
+
+def _stamp(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"

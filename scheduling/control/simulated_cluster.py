@@ -191,13 +191,21 @@ class SimulatedCluster:
                 return
             time.sleep(WATCH_STEP_S)
 
-    def read_logs(self, key: PodKey, *, tail_lines: int, timeout_s: float) -> LogTail:
+    def read_logs(self, key: PodKey, *, tail_lines: int, most_bytes: int, timeout_s: float) -> LogTail:
         self.faults.take_for_read("read_logs", key.name, timeout_s)
         self.tick()
         row = self._pods().filter(namespace=key.namespace, name=key.name).order_by("-resource_version").first()
         if row is None:
-            return LogTail("", available=False, truncated=False)
-        return tell_log(rows.read_pod_row(row), tail_lines=tail_lines)
+            return LogTail("", available=False, truncated=False, message=f'pods "{key.name}" not found')
+        return tell_log(rows.read_pod_row(row), tail_lines=tail_lines, most_bytes=most_bytes)
+
+    def follow_logs(
+        self, key: PodKey, *, tail_lines: int, most_bytes: int, timeout_s: float, opened: Callable[[], None]
+    ) -> LogTail:
+        """Told from the pod's record, which stays for a while after it is gone: there is nothing to wait for."""
+        tail = self.read_logs(key, tail_lines=tail_lines, most_bytes=most_bytes, timeout_s=timeout_s)
+        opened()
+        return tail
 
     # --- the world outside: for the demo, the admin and tests ---
 

@@ -207,14 +207,36 @@ def test_a_notice_is_written_on_the_pod_and_nowhere_else(rig: Any) -> None:
 
 
 def test_logs_are_a_bounded_tail_and_say_when_there_are_none(rig: Any) -> None:
+    """Nodes without a kubelet keep no log: that is told, and is no error."""
     rig.port.create_run(a_run(), timeout_s=PATIENCE_S)
     rig.pass_time(1)
+    mine, bounds = PodKey("algo-a-prod", "j7-r1-worker-0"), {"tail_lines": 1, "most_bytes": 200}
 
-    tail = rig.port.read_logs(PodKey("algo-a-prod", "j7-r1-worker-0"), tail_lines=1, timeout_s=PATIENCE_S)
-    nothing = rig.port.read_logs(PodKey("algo-a-prod", "nobody"), tail_lines=5, timeout_s=PATIENCE_S)
+    tail = rig.port.read_logs(mine, **bounds, timeout_s=PATIENCE_S)
+    nothing = rig.port.read_logs(PodKey("algo-a-prod", "nobody"), tail_lines=5, most_bytes=200, timeout_s=PATIENCE_S)
 
     assert len(tail.text.splitlines()) <= 1
-    assert not nothing.available
+    assert len(tail.text.encode()) <= 200
+    assert tail.available or tail.message
+    assert (nothing.available, nothing.text) == (False, "")
+    assert "not found" in nothing.message
+
+
+def test_a_followed_log_ends_with_the_pod_or_in_time(rig: Any) -> None:
+    rig.port.create_run(a_run(), timeout_s=PATIENCE_S)
+    rig.pass_time(1)
+    opened: list[bool] = []
+
+    tail = rig.port.follow_logs(
+        PodKey("algo-a-prod", "j7-r1-worker-0"),
+        tail_lines=100,
+        most_bytes=10_000,
+        timeout_s=1,
+        opened=lambda: opened.append(True),
+    )
+
+    assert tail.available == bool(opened)
+    assert tail.available or tail.message
 
 
 def test_applied_objects_are_listed_as_managed_and_repeating_changes_nothing(rig: Any) -> None:

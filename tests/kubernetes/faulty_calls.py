@@ -34,13 +34,12 @@ class FaultyCalls(KubeCalls):
         query: Sequence[tuple[str, str]] = (),
         body: Any = None,
         kind: str = JSON,
-        plain: bool = False,
         timeout_s: float,
     ) -> Answer:
         operation = _operation(method, path, query)
         fault = self._fault(operation, path, body)
         if fault is None:
-            answer = super().call(method, path, query=query, body=body, kind=kind, plain=plain, timeout_s=timeout_s)
+            answer = super().call(method, path, query=query, body=body, kind=kind, timeout_s=timeout_s)
             self._served[operation] = answer
             return answer
         match fault.kind:
@@ -51,7 +50,7 @@ class FaultyCalls(KubeCalls):
             case FaultKind.UNREACHABLE:
                 raise NotAnsweredError(fault.message or "connection refused", sent=False)
             case FaultKind.LOST_ANSWER:
-                super().call(method, path, query=query, body=body, kind=kind, plain=plain, timeout_s=timeout_s)
+                super().call(method, path, query=query, body=body, kind=kind, timeout_s=timeout_s)
             case FaultKind.STALL:
                 time.sleep(min(fault.seconds, timeout_s))
         raise NotAnsweredError("read timed out", sent=True)

@@ -51,7 +51,7 @@ def test_every_call_says_that_nothing_was_learnt(tmp_path: Path, content: str | 
     with pytest.raises(ClusterUnreachableError):
         list(port.watch_pods("1", timeout_s=0))
     with pytest.raises(ClusterUnreachableError):
-        port.read_logs(PodKey("a", "p"), tail_lines=1, timeout_s=1)
+        port.read_logs(PodKey("a", "p"), tail_lines=1, most_bytes=99, timeout_s=1)
 
 
 class Overloaded(BaseHTTPRequestHandler):
@@ -83,4 +83,6 @@ def test_a_watch_that_is_refused_in_plain_text_says_so(overloaded: KubernetesClu
 
 
 def test_a_log_that_happens_to_be_json_is_still_a_log(overloaded: KubernetesCluster) -> None:
-    assert overloaded.read_logs(PodKey("a", "p"), tail_lines=5, timeout_s=1).text == '{"loss": 0.1}\n'
+    tail = overloaded.read_logs(PodKey("a", "p"), tail_lines=5, most_bytes=99, timeout_s=1)
+
+    assert tail.text == '{"loss": 0.1}\n'
