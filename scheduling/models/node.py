@@ -11,7 +11,11 @@ from tenants.scoping import scoped
 
 
 class Node(models.Model):
-    """One machine of a cluster. Amounts are what it can allocate: cards, millicores, MiB."""
+    """One machine of a cluster. Amounts are what it can allocate: cards, millicores, MiB.
+
+    `cordoned` starts nothing new, `barred_by` says which taint asks for that where it is not a plain cordon; `draining` sends away
+    what may be sent away as well. `flaps` is how often it came and went before `quarantined_until` was set.
+    """
 
     class State(models.TextChoices):
         READY = "ready", _("ready")
@@ -29,7 +33,10 @@ class Node(models.Model):
     max_pods = models.PositiveIntegerField(default=110)
     state = models.CharField(max_length=10, choices=State, default=State.READY)
     cordoned = models.BooleanField(default=False)
+    barred_by = models.CharField(max_length=200, blank=True, default="")
+    draining = models.BooleanField(default=False)
     quarantined_until = models.DateTimeField(null=True, blank=True)
+    flaps = models.PositiveSmallIntegerField(default=0)
     measured_ppm = models.BigIntegerField(null=True, blank=True)
     labels = models.JSONField(default=dict, blank=True)
     ready_since = models.DateTimeField(null=True, blank=True)
@@ -72,11 +79,18 @@ class Card(models.Model):
         OK = "ok", _("in service")
         FAILED = "failed", _("out of service")
 
+    class Evidence(models.TextChoices):
+        """How a card came to be out of service. `counted`: the device plugin tells of fewer cards, and not which."""
+
+        NAMED = "named", _("named by its index")
+        COUNTED = "counted", _("fewer cards counted, not told which")
+
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="cards")
     index = models.PositiveSmallIntegerField()
     flavor = models.ForeignKey(Flavor, on_delete=models.PROTECT, related_name="cards")
     mode = models.CharField(max_length=8, choices=Flavor.Mode, default=Flavor.Mode.WHOLE)
     health = models.CharField(max_length=8, choices=Health, default=Health.OK)
+    failed_by = models.CharField(max_length=8, choices=Evidence, blank=True, default="")
     failed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
