@@ -13,7 +13,6 @@ from scheduling.cluster import kube_answers, names
 from scheduling.cluster.kube_answers import judge_write
 from scheduling.cluster.kube_calls import (
     APPLY,
-    JSON,
     MERGE,
     PODS_AT_ONCE,
     RUNS_AT_ONCE,
@@ -42,7 +41,6 @@ from scheduling.cluster.port import (
     PodChange,
     PodKey,
     PodObservation,
-    RefusalCode,
     ResultKind,
     RunManifests,
     RunResult,

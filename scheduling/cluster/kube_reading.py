@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from scheduling.cluster import names
 from scheduling.cluster.port import (
     ManagedObject,
     NodeLease,
@@ -50,6 +51,7 @@ def read_pod(document: Document, *, now: datetime, silent_since: datetime | None
         reason=reason,
         message=message,
         deletion_at=_instant(metadata.get("deletionTimestamp")),
+        proof=(metadata.get("annotations") or {}).get(names.RUN_PROOF, ""),
     )
 
 
