@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
         deployment.read()
         with Plane(node_groups=read()) as plane:
             print(f"testplane | ready after {time.monotonic() - began:.1f} s; Ctrl-C stops it")
-            print(f"export KUBECONFIG={plane.kubeconfig()}", flush=True)
+            print(f"export KUBECONFIG={plane.kubeconfig('admin')}", flush=True)
             if arguments == ["run"]:
                 os.environ |= {"BERTH_CLUSTER": "kubernetes", "BERTH_KUBECONFIG": str(plane.kubeconfig())}
                 run(deployment.read(), data="run-kube")

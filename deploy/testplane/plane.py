@@ -14,7 +14,7 @@ from typing import Any, Self
 import yaml
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from testplane import api, nodes
+from testplane import api, installed, nodes
 from testplane.build import HERE, KEPT, programs
 
 from berth.localstack.children import Child, Children
@@ -23,6 +23,7 @@ from berth.localstack.processes import born, end_leftovers
 
 READY_S = 60.0
 PROCESSES = "processes.json"
+PLATFORM = "berth"
 NOT_SILENT = "!berth.dev/test-silent"
 """KWOK keeps up the nodes without this label; one that gets it is left alone, as a machine that died."""
 
@@ -42,10 +43,16 @@ def sweep(planes: Path) -> None:
 
 @dataclass(slots=True)
 class Plane:
-    """One control plane with its own ports, keys and folder. `users` are (name, groups) beside the admin, each with a token."""
+    """One control plane with its own ports, keys and folder. `users` are (name, groups) beside the admin, each with a token.
+
+    `berth` is the account that an administrator gives to Berth, with its own rights and no others.
+    """
 
     users: Mapping[str, Sequence[str]] = field(default_factory=dict)
     node_groups: Sequence[nodes.Group] = field(default_factory=nodes.read)
+    address: str = LOOPBACK
+    """Where the API server listens: real nodes cannot reach this machine's loopback."""
+    api_options: Sequence[str] = ()
     folder: Path = field(init=False)
     url: str = field(init=False, default="")
     tokens: dict[str, str] = field(init=False, default_factory=dict)
@@ -71,7 +78,9 @@ class Plane:
             self._start_store(built)
             self._start_api_server(built)
             self._start_controllers(built)
-            self._start_nodes(built)
+            self.tokens[PLATFORM] = installed.install(self.client())
+            if self.node_groups:
+                self._start_nodes(built)
         except BaseException:
             self.stop()
             raise
@@ -88,7 +97,7 @@ class Plane:
         return api.Client(self.url, self.tokens[user], self._certificate())
 
     def kubeconfig(self, user: str = "admin") -> Path:
-        """A kubeconfig file of one of the users."""
+        """A kubeconfig file of one of the users: what Berth is given, or `admin` for whoever looks after the cluster."""
         path = self.folder / f"{user}.kubeconfig"
         if not path.exists():
             path.touch(mode=0o600)
@@ -130,10 +139,10 @@ class Plane:
 
     def _start_api_server(self, built: Path) -> None:
         secure = self._port("api")
-        self.url = f"https://{LOOPBACK}:{secure}"
+        self.url = f"https://{self.address}:{secure}"
         self._spawn(
             built, "kube-apiserver", "--etcd-servers", f"http://{LOOPBACK}:{self._ports['etcd']}",
-            "--bind-address", LOOPBACK, "--advertise-address", LOOPBACK, "--secure-port", str(secure),
+            "--bind-address", self.address, "--advertise-address", self.address, "--secure-port", str(secure),
             "--cert-dir", str(self.folder / "certs"), "--anonymous-auth=false",
             "--service-account-issuer", "https://kubernetes.default.svc",
             "--service-account-key-file", str(self.folder / "sa.pub"),
@@ -141,12 +150,13 @@ class Plane:
             "--token-auth-file", str(self.folder / "tokens.csv"), "--authorization-mode", "Node,RBAC",
             "--service-cluster-ip-range", "10.0.0.0/24", "--endpoint-reconciler-type", "none",
             "--enable-admission-plugins", "NodeRestriction,PodSecurity,ResourceQuota,LimitRanger",
+            *self.api_options,
         )  # fmt: skip
         self._await("kube-apiserver", self._answers)
 
     def _start_controllers(self, built: Path) -> None:
         self._spawn(
-            built, "kube-controller-manager", "--kubeconfig", str(self.kubeconfig()),
+            built, "kube-controller-manager", "--kubeconfig", str(self.kubeconfig("admin")),
             "--service-account-private-key-file", str(self.folder / "sa.key"), "--use-service-account-credentials",
             "--root-ca-file", str(self._certificate()), "--leader-elect=false", "--secure-port", "0",
             "--concurrent-resource-quota-syncs", "10",
@@ -155,7 +165,7 @@ class Plane:
     def _start_nodes(self, built: Path) -> None:
         stages = [part for stage in sorted((HERE / "stages").glob("*.yaml")) for part in ("--config", str(stage))]
         self._spawn(
-            built, "kwok", "--kubeconfig", str(self.kubeconfig()), "--manage-all-nodes=false",
+            built, "kwok", "--kubeconfig", str(self.kubeconfig("admin")), "--manage-all-nodes=false",
             "--manage-nodes-with-label-selector", NOT_SILENT, "--node-lease-duration-seconds", "40",
             "--server-address", f"{LOOPBACK}:{self._port('kwok')}", *stages,
         )  # fmt: skip
