@@ -24,8 +24,10 @@ from scheduling.cluster.kube_calls import (
 from scheduling.cluster.kube_creating import RunMaker, not_answered
 from scheduling.cluster.kube_kinds import path_of, path_of_all, version_of
 from scheduling.cluster.kube_logs import follow_log, read_log
-from scheduling.cluster.kube_reading import is_managed_by, read_lease, read_managed, read_node, read_pod
+from scheduling.cluster.kube_nodes import read_lease, read_node, with_card_health
+from scheduling.cluster.kube_reading import is_managed_by, read_managed, read_pod
 from scheduling.cluster.kube_silence import Silence
+from scheduling.cluster.kube_spaces import KubeSpaces
 from scheduling.cluster.port import (
     Capabilities,
     CardUse,
@@ -138,6 +140,23 @@ class KubernetesCluster:
 
     def apply_objects(self, manifests: Sequence[Manifest], *, timeout_s: float) -> tuple[WriteResult, ...]:
         return tuple(self._apply(manifest, timeout_s) for manifest in manifests)
+
+    def set_cordon(self, node: str, *, cordoned: bool, timeout_s: float) -> WriteResult:
+        patch = {"spec": {"unschedulable": cordoned or None}}
+        return self._patch(path_of("Node", "", node), node, patch, MERGE, timeout_s=timeout_s)
+
+    def set_card_health(self, node: str, index: int, *, healthy: bool, timeout_s: float) -> WriteResult:
+        path = path_of("Node", "", node)
+        try:
+            there = self._calls.call("GET", path, timeout_s=timeout_s)
+        except NotAnsweredError as error:
+            return not_answered(error, node)
+        if there.status != kube_answers.OK:
+            return _gone_or(there, node)
+        # With the version that was read: two who write at once must not undo each other.
+        change = with_card_health(there.body, index, healthy=healthy)
+        metadata = {"resourceVersion": there.body["metadata"]["resourceVersion"], "annotations": change}
+        return self._patch(path, node, {"metadata": metadata}, MERGE, timeout_s=timeout_s)
 
     # --- reads ---
 

@@ -8,8 +8,6 @@ from typing import Any
 from scheduling.cluster import names
 from scheduling.cluster.port import (
     ManagedObject,
-    NodeLease,
-    NodeObservation,
     PodKey,
     PodObservation,
     PodPhase,
@@ -17,9 +15,6 @@ from scheduling.cluster.port import (
 
 Document = Mapping[str, Any]
 
-UNHEALTHY_CARDS = "berth.dev/unhealthy-cards"
-"""Annotation of a node: the indexes of cards out of service, `3` or `0,3`, as a card's health checker sets it."""
-_CARDS = re.compile(r"(^|[./-])(gpu|mig-|npu|ascend|dcu|mlu|vgpu|xpu)", re.IGNORECASE)
 _QUANTITY = re.compile(
     r"^(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?)(?P<unit>n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"
 )
@@ -53,35 +48,6 @@ def read_pod(document: Document, *, now: datetime, silent_since: datetime | None
         deletion_at=_instant(metadata.get("deletionTimestamp")),
         proof=(metadata.get("annotations") or {}).get(names.RUN_PROOF, ""),
     )
-
-
-def read_node(document: Document) -> NodeObservation:
-    """A node as listed: what it can allocate. Cards are those of the first resource, by name, that a card's device plugin reports."""
-    metadata, status = document["metadata"], document.get("status") or {}
-    ready, since = _readiness(status, read_instant(metadata["creationTimestamp"]))
-    capacity = status.get("capacity") or {}
-    can_give = {**capacity, **(status.get("allocatable") or {})}
-    resource = next((name for name in sorted(capacity) if "/" in name and _CARDS.search(name)), "")
-    return NodeObservation(
-        name=metadata["name"],
-        uid=metadata["uid"],
-        ready=ready,
-        ready_since=since,
-        unschedulable=bool((document.get("spec") or {}).get("unschedulable", False)),
-        labels=metadata.get("labels") or {},
-        resource_name=resource,
-        card_count=quantity_milli(capacity.get(resource, "0")) // 1000,
-        unhealthy_cards=_unhealthy(metadata.get("annotations") or {}),
-        cpu_millicores=quantity_milli(can_give.get("cpu", "0")),
-        memory_mib=quantity_milli(can_give.get("memory", "0")) // 1000 // 2**20,
-        max_pods=quantity_milli(can_give.get("pods", "0")) // 1000,
-    )
-
-
-def read_lease(document: Document) -> NodeLease | None:
-    """A node's heartbeat; None for a lease that was never renewed."""
-    renewed = _instant((document.get("spec") or {}).get("renewTime"))
-    return None if renewed is None else NodeLease(document["metadata"]["name"], renewed)
 
 
 def read_managed(document: Document, *, api_version: str, kind: str) -> ManagedObject:
@@ -168,16 +134,3 @@ def _waiting(status: Document) -> Iterator[Document]:
             waiting = (container.get("state") or {}).get("waiting")
             if waiting:
                 yield waiting
-
-
-def _readiness(status: Document, created: datetime) -> tuple[bool | None, datetime]:
-    for condition in status.get("conditions") or []:
-        if condition["type"] == "Ready":
-            ready = {"True": True, "False": False}.get(condition["status"])
-            return ready, _instant(condition.get("lastTransitionTime")) or created
-    return False, created
-
-
-def _unhealthy(annotations: Mapping[str, str]) -> tuple[int, ...]:
-    parts = annotations.get(UNHEALTHY_CARDS, "").split(",")
-    return tuple(sorted({int(part) for part in parts if part.strip().isdigit()}))

@@ -145,7 +145,11 @@ class PodObservation:
 
 @dataclass(frozen=True, slots=True)
 class NodeObservation:
-    """What the cluster says about one node. `ready` is None when the node's controller does not know (Ready=Unknown)."""
+    """What the cluster says about one node. `ready` is None when the node's controller does not know (Ready=Unknown).
+
+    `barred_by` is a taint that lets nothing new start, as kubectl writes it. `allocatable_cards` counts those that its device plugin
+    would give out, None where it is not told: fewer than `card_count` are a fault of cards that may have no name.
+    """
 
     name: str
     uid: str
@@ -159,6 +163,8 @@ class NodeObservation:
     cpu_millicores: int
     memory_mib: int
     max_pods: int
+    barred_by: str = ""
+    allocatable_cards: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +308,14 @@ class ClusterPort(Protocol):
         self, key: PodKey, *, uid: str, annotations: Mapping[str, str], condition: str | None, timeout_s: float
     ) -> WriteResult:
         """Set annotations and, if given, a true condition of that type (an eviction notice). `GONE` when the pod is not there."""
+        ...
+
+    def set_cordon(self, node: str, *, cordoned: bool, timeout_s: float) -> WriteResult:
+        """Let a node take nothing new, or take work again. `GONE` when there is no such node."""
+        ...
+
+    def set_card_health(self, node: str, index: int, *, healthy: bool, timeout_s: float) -> WriteResult:
+        """Say of one card that it is out of service, or in service again. `GONE` when there is no such node."""
         ...
 
     def list_pods(self, *, timeout_s: float) -> Listing[PodObservation]:

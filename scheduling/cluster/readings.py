@@ -46,6 +46,7 @@ def observe_node(node: VirtualNode) -> NodeObservation:
         cpu_millicores=node.cpu_millicores,
         memory_mib=node.memory_mib,
         max_pods=node.max_pods,
+        allocatable_cards=node.card_count - len(node.unhealthy_cards),
     )
 
 

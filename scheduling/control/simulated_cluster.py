@@ -126,6 +126,12 @@ class SimulatedCluster:
     def apply_objects(self, manifests: Sequence[Manifest], *, timeout_s: float) -> tuple[WriteResult, ...]:
         return tuple(self._apply_object(manifest, timeout_s) for manifest in manifests)
 
+    def set_cordon(self, node: str, *, cordoned: bool, timeout_s: float) -> WriteResult:
+        return self._write("set_cordon", node, CordonNode(node, cordoned=cordoned), timeout_s)
+
+    def set_card_health(self, node: str, index: int, *, healthy: bool, timeout_s: float) -> WriteResult:
+        return self._write("set_card_health", node, SetCardHealth(node, index, healthy=healthy), timeout_s)
+
     # --- reads ---
 
     def list_pods(self, *, timeout_s: float) -> Listing[PodObservation]:

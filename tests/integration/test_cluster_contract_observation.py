@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.faults import FaultKind, FaultRule
-from scheduling.cluster.port import ChangeKind, PodObservation, WatchExpiredError
+from scheduling.cluster.port import ChangeKind, PodObservation, ResultKind, WatchExpiredError
 from tests.integration.cluster_rigs import RIGS
 from tests.unit.cluster.builders import a_run
 
@@ -155,3 +155,25 @@ def test_a_bad_card_is_named(rig: Any) -> None:
     nodes = {node.name: node for node in rig.port.list_nodes(timeout_s=PATIENCE_S).items}
 
     assert (nodes["n0"].unhealthy_cards, nodes["n0"].card_count) == ((3,), 8)
+
+
+def test_a_cordon_is_set_and_lifted(rig: Any) -> None:
+    set_to = [rig.port.set_cordon("n0", cordoned=True, timeout_s=PATIENCE_S).kind]
+    cordoned = {node.name: node.unschedulable for node in rig.port.list_nodes(timeout_s=PATIENCE_S).items}
+    set_to += [rig.port.set_cordon(name, cordoned=False, timeout_s=PATIENCE_S).kind for name in ("n0", "n9")]
+
+    assert set_to == [ResultKind.ACCEPTED, ResultKind.ACCEPTED, ResultKind.GONE]
+    assert (cordoned["n0"], cordoned["n1"]) == (True, False)
+    assert not any(node.unschedulable for node in rig.port.list_nodes(timeout_s=PATIENCE_S).items)
+
+
+def test_a_cards_health_is_set_beside_the_others(rig: Any) -> None:
+    def said(index: int, healthy: bool) -> tuple[int, ...]:
+        answer = rig.port.set_card_health("n0", index, healthy=healthy, timeout_s=PATIENCE_S)
+        assert answer.kind is ResultKind.ACCEPTED
+        nodes = {node.name: node for node in rig.port.list_nodes(timeout_s=PATIENCE_S).items}
+        return tuple(nodes["n0"].unhealthy_cards)
+
+    assert [said(3, False), said(0, False), said(3, True), said(0, True)] == [(3,), (0, 3), (0,), ()]
+    gone = rig.port.set_card_health("n9", 0, healthy=False, timeout_s=PATIENCE_S)
+    assert gone.kind is ResultKind.GONE

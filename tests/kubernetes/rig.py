@@ -10,14 +10,15 @@ from testplane.api import Client
 
 from scheduling.cluster.faults import FaultRule
 from scheduling.cluster.kube import KubernetesCluster
-from scheduling.cluster.kube_reading import UNHEALTHY_CARDS
-from scheduling.cluster.port import ClusterPort
+from scheduling.cluster.kube_nodes import UNHEALTHY_CARDS
+from scheduling.cluster.port import ClusterPort, ResultKind
+from scheduling.cluster.tenant_objects import TenantSpace, tenant_objects
 from tests.kubernetes.faulty_calls import FaultyCalls
 from tests.kubernetes.plane import plane
 
 NAMESPACE = "algo-a-prod"
 LOOK_S = 0.1
-SETTLED_S = 20.0
+SETTLED_S = 60.0
 NODES = ("n0", "n1")
 
 
@@ -86,21 +87,23 @@ class KubernetesRig:
 def kubernetes_rig() -> Iterator[KubernetesRig]:
     """A rig on this process's control plane, whose namespace is empty before and after."""
     shared = plane()
-    client = shared.client()
-    _open_namespace(client)
-    rig = KubernetesRig(client, FaultyCalls(str(shared.kubeconfig())))
+    rig = KubernetesRig(shared.client(), FaultyCalls(str(shared.kubeconfig())))
+    _open_namespace(rig.port)
     try:
         yield rig
     finally:
         rig.clean()
 
 
-def _open_namespace(client: Client) -> None:
-    """With Pod Security `restricted`, and only once it can take pods."""
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
-    client.ask("POST", "/api/v1/namespaces", document)
+def _open_namespace(port: ClusterPort) -> None:
+    """As every tenant's, by Berth itself, and only once it can take pods."""
+    spaces = port.spaces
+    assert spaces is not None
+    namespace, *inside = tenant_objects(TenantSpace("algo-a", "prod", {"nvidia.com/gpu": 16}))
+    spaces.create_object(namespace, timeout_s=SETTLED_S)
+    for result in port.apply_objects([namespace, *inside], timeout_s=SETTLED_S):
+        assert result.kind in (ResultKind.CREATED, ResultKind.ACCEPTED), result.message
     deadline = time.monotonic() + SETTLED_S
-    account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
-    while client.ask("GET", account).status != 200 and time.monotonic() < deadline:
+    while (answer := spaces.check_space(NAMESPACE, timeout_s=SETTLED_S)).kind is not ResultKind.ACCEPTED:
+        assert time.monotonic() < deadline, answer.message
         time.sleep(LOOK_S)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.kube_answers import judge_write
-from scheduling.cluster.kube_reading import quantity_milli, read_node, read_pod
+from scheduling.cluster.kube_nodes import read_node
+from scheduling.cluster.kube_reading import quantity_milli, read_pod
 from scheduling.cluster.port import PodPhase, RefusalCode, ResultKind
 
 NOW = datetime(2026, 11, 30, 10, 0, tzinfo=UTC)
