@@ -11,7 +11,7 @@ from django.db import connection
 from berth.common import clock
 from scheduling.cluster.faults import FaultKind
 from scheduling.cluster.port import RefusalCode
-from scheduling.control import dispatch as dispatching
+from scheduling.control import dispatch_lane
 from scheduling.control.reconcile import reconcile_clusters
 from scheduling.models import Job, Transition
 from scheduling.services.cancel import cancel_job
@@ -202,7 +202,7 @@ def test_no_transaction_is_open_while_a_cluster_is_called(scene: Scene, monkeypa
     """Q12: asked of the server while the cluster stalls."""
     scene.add_nodes()
     scene.submit(scene.a_queue(8), seconds=None)
-    monkeypatch.setattr(dispatching, "CALL_TIMEOUT_S", 1.5)
+    monkeypatch.setattr(dispatch_lane, "SLICE_S", 1.5)
     scene.plan_fault("create_run", FaultKind.STALL, seconds=30)
     found: list[Any] = []
     timer = threading.Timer(0.2, lambda: found.append(_open_transactions()))

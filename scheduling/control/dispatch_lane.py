@@ -1,0 +1,149 @@
+"""One cluster's part of a slice: its runs are sent side by side until the slice is over or the cluster wants to be left alone.
+
+It calls the cluster and nothing else; what came of it is recorded by `dispatch`.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from berth.common import clock
+from scheduling.cluster import names
+from scheduling.cluster.manifests import ManifestError, build_run
+from scheduling.cluster.port import (
+    ClusterPort,
+    ClusterUnreachableError,
+    RefusalCode,
+    ResultKind,
+    RunManifests,
+    RunResult,
+    WriteResult,
+)
+from scheduling.cluster.run_spec import RunSpec
+from scheduling.control.side_by_side import run_side_by_side
+from scheduling.models import Run
+
+SLICE_S = 2.0
+LAST_START_S = 1.0
+"""After this part of a slice nothing new is begun: what is under way has the rest of it."""
+MADE = (ResultKind.CREATED, ResultKind.EXISTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one run: `result` from the cluster, or `problem` where it could not even be sent."""
+
+    run: Run
+    result: RunResult | None = None
+    problem: str = ""
+
+    @property
+    def is_final(self) -> bool:
+        """Whole, or refused in a way that trying again at once would not change."""
+        if self.result is None:
+            return True
+        refusal = self.result.refusal
+        return self.result.whole or (refusal is not None and refusal.code is not RefusalCode.THROTTLED)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Only time was lacking: it goes on with the next slice."""
+        return not self.is_final and self.has(ResultKind.UNSENT) and not self.has(ResultKind.UNKNOWN)
+
+    @property
+    def may_have_happened(self) -> bool:
+        """Something of it was made, or may have been."""
+        return self.has(ResultKind.UNKNOWN, *MADE)
+
+    @property
+    def was_heard(self) -> bool:
+        """The cluster said something about it."""
+        return self.has(ResultKind.REFUSED, *MADE)
+
+    @property
+    def throttled(self) -> WriteResult | None:
+        """Where the cluster asked to be left alone."""
+        refusal = None if self.result is None else self.result.refusal
+        return refusal if refusal is not None and refusal.code is RefusalCode.THROTTLED else None
+
+    def has(self, *kinds: ResultKind) -> bool:
+        """Whether the owner or any pod was answered like that."""
+        return self.result is not None and any(each.kind in kinds for each in (self.result.service, *self.result.pods))
+
+
+@dataclass(slots=True)
+class Lane:
+    """Runs of one cluster with what is to be sent; `unsure` are those whose create may have happened."""
+
+    cluster_id: int
+    port: ClusterPort
+    queue: deque[tuple[Run, RunSpec]]
+    unsure: frozenset[int]
+    _closed: bool = False
+
+    @property
+    def at_once(self) -> int:
+        return self.port.capabilities().at_once
+
+    def send(self) -> list[Answer]:
+        """Take runs off the queue for one slice at most."""
+        began = clock.monotonic()
+        threads = [partial(self._send_until, began)] * min(self.at_once, len(self.queue))
+        return [answer for answers in run_side_by_side(threads, at_once=self.at_once) for answer in answers]
+
+    def _send_until(self, began: float) -> list[Answer]:
+        return [self._send(run, spec, began + SLICE_S) for run, spec in self._next(began + LAST_START_S)]
+
+    def _next(self, until: float) -> Iterator[tuple[Run, RunSpec]]:
+        while not self._closed and clock.monotonic() < until:
+            try:
+                yield self.queue.popleft()
+            except IndexError:
+                return
+
+    def _send(self, run: Run, spec: RunSpec, until: float) -> Answer:
+        try:
+            manifests = build_run(spec)
+        except ManifestError as error:
+            return Answer(run, problem=str(error))
+        result = self._complete(run, manifests, until) if run.pk in self.unsure else self._create(manifests, until)
+        answer = Answer(run, result)
+        if answer.throttled is not None or answer.has(ResultKind.UNREACHABLE):
+            self._closed = True
+        return answer
+
+    def _create(self, manifests: RunManifests, until: float) -> RunResult:
+        return self.port.create_run(manifests, timeout_s=_left(until))
+
+    def _complete(self, run: Run, manifests: RunManifests, until: float) -> RunResult:
+        """A create that may have happened is read before it is repeated: only what is not there is made (F03, F20)."""
+        try:
+            found = self.port.read_run(manifests.namespace, manifests.name, timeout_s=_left(until))
+        except ClusterUnreachableError as error:
+            return _nothing_learnt(manifests, error.message)
+        proof = _proof(manifests)
+        there = {pod.key.name: pod.uid for pod in found if pod.proof == proof and pod.deletion_at is None}
+        wanted = [str(pod["metadata"]["name"]) for pod in manifests.pods]
+        missing = tuple(pod for pod, name in zip(manifests.pods, wanted, strict=True) if name not in there)
+        service = WriteResult(ResultKind.EXISTS, manifests.name)
+        made: dict[str, WriteResult] = {}
+        if missing:
+            result = self._create(replace(manifests, pods=missing), until)
+            service, made = result.service, {pod.name: pod for pod in result.pods}
+        known = {name: WriteResult(ResultKind.EXISTS, name, uid=uid) for name, uid in there.items()}
+        return RunResult(service, tuple(made.get(name) or known[name] for name in wanted))
+
+
+def _left(until: float) -> float:
+    return max(0.1, until - clock.monotonic())
+
+
+def _proof(manifests: RunManifests) -> str:
+    return str(manifests.service["metadata"]["annotations"][names.RUN_PROOF])
+
+
+def _nothing_learnt(manifests: RunManifests, message: str) -> RunResult:
+    """Unsure as before."""
+    service = WriteResult(ResultKind.UNKNOWN, manifests.name, message=message)
+    return RunResult(service, tuple(replace(service, name=str(pod["metadata"]["name"])) for pod in manifests.pods))
