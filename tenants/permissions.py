@@ -66,6 +66,7 @@ class Action(StrEnum):
     CYCLE_READ = "cycle.read"
 
     JOB_READ = "job.read"
+    LOG_READ = "log.read"
     JOB_PREVIEW = "job.preview"
     JOB_SUBMIT = "job.submit"
     JOB_OPERATE = "job.operate"
@@ -101,6 +102,7 @@ _MEMBER: Final = frozenset(
         Action.SUPPLY_READ,
         Action.CYCLE_READ,
         Action.JOB_READ,
+        Action.LOG_READ,
         Action.JOB_PREVIEW,
         Action.JOB_SUBMIT,
         Action.JOB_OPERATE,
@@ -162,7 +164,7 @@ ROLE_ACTIONS: Final[dict[Role, frozenset[Action]]] = {
 _ANY_TOKEN: Final = frozenset({Action.ME_READ, Action.TENANT_READ, Action.QUEUE_READ, Action.SUPPLY_READ})
 """What every token may read: where it is, and what there is. Its rows are still its user's own."""
 
-_JOBS_READ: Final = _ANY_TOKEN | {Action.JOB_READ, Action.CYCLE_READ, Action.NOTIFICATION_READ}
+_JOBS_READ: Final = _ANY_TOKEN | {Action.JOB_READ, Action.LOG_READ, Action.CYCLE_READ, Action.NOTIFICATION_READ}
 _JOBS_WRITE: Final = _JOBS_READ | {
     Action.JOB_PREVIEW,
     Action.JOB_SUBMIT,

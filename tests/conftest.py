@@ -29,6 +29,7 @@ def pytest_configure() -> None:
     settings.STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+        "logs": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     }
 
 

@@ -48,6 +48,10 @@ class Environment:
     oidc_client_id: str | None
     oidc_client_secret: str | None
     rate_limits: bool
+    api_url: str | None
+    logs_dir: Path
+    log_kib: int
+    logs_mib: int
 
 
 class WrongEnvironmentError(Exception):
@@ -77,6 +81,10 @@ def read() -> Environment:
         oidc_client_secret=env.str("BERTH_OIDC_CLIENT_SECRET", None) or None,
         # Off only to measure what lies behind the limits.
         rate_limits=env.bool("BERTH_RATE_LIMITS", True),
+        api_url=env.str("BERTH_API_URL", None, validate=_site) or None,
+        logs_dir=Path(env.str("BERTH_LOGS_DIR", "") or LOCAL / "logs"),
+        log_kib=env.int("BERTH_LOG_KIB", 1024, validate=validate.Range(min=1, max=65_536)),
+        logs_mib=env.int("BERTH_LOGS_MIB", 1024, validate=validate.Range(min=1)),
     )
     try:
         env.seal()
@@ -109,6 +117,12 @@ def running_services() -> dict[str, str]:
     return {str(name): str(url) for name, url in noted.items()}
 
 
+def host_of(url: str | None) -> tuple[str, ...]:
+    """The host of an address as Django's list of allowed hosts wants it; nothing for no address."""
+    host = urlsplit(url).hostname if url else None
+    return () if not host else (f"[{host}]" if ":" in host else host,)
+
+
 def secret_key(environment: Environment) -> str:
     """The signing key: from the environment, else the one the launcher keeps, else one that lives as long as this process."""
     if environment.secret_key:
@@ -132,6 +146,17 @@ def _url(env: Env, name: str, schemes: tuple[str, ...]) -> str | None:
             )
 
     return env.str(name, None, validate=usable) or None
+
+
+def _site(value: str) -> None:
+    """Where pods reach this site: scheme, host and port, and nothing that a report's address could not be put behind."""
+    parts = urlsplit(value)
+    try:
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if value and (not usable or "@" in parts.netloc or parts.path.strip("/") or parts.query or parts.fragment):
+        raise validate.ValidationError("Not an address like http://berth.example:8000, without a path.")
 
 
 def _file(value: str) -> None:

@@ -17,7 +17,9 @@ _running = environment.running_services()
 BASE_DIR = environment.ROOT
 SECRET_KEY = environment.secret_key(_environment)
 DEBUG = False
-ALLOWED_HOSTS = [*_environment.allowed_hosts]
+BERTH_API_URL = (_environment.api_url or f"http://127.0.0.1:{_environment.port}").rstrip("/")
+"""Where pods reach this site: `BERTH_API` in their environment."""
+ALLOWED_HOSTS = [*_environment.allowed_hosts, *environment.host_of(_environment.api_url)]
 
 # --- Berth ---
 
@@ -28,6 +30,10 @@ BERTH_TIME_SCALE = _environment.time_scale
 BERTH_PORT = _environment.port
 BERTH_PROMETHEUS_URL = _environment.prometheus_url
 BERTH_RATE_LIMITS = _environment.rate_limits
+BERTH_LOG_BYTES = _environment.log_kib * 1024
+"""What is kept of one pod's output at most, the newest."""
+BERTH_TENANT_LOGS_BYTES = _environment.logs_mib * 1024 * 1024
+"""What is kept of all of a tenant's output at most, compressed; the oldest goes first."""
 CLUSTER_ADAPTERS = {
     "simulated": "scheduling.control.simulated_cluster.SimulatedCluster",
     "kubernetes": "scheduling.cluster.kube.KubernetesCluster",
@@ -203,6 +209,20 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = environment.LOCAL / "staticfiles"
 
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    # Kept logs of pods. Any storage that Django knows will do, an object store's too.
+    "logs": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {
+            "location": _environment.logs_dir,
+            "base_url": None,
+            "file_permissions_mode": 0o600,
+            "directory_permissions_mode": 0o700,
+        },
+    },
+}
 UNFOLD = ADMIN_LOOK
 
 # --- Security and logs ---

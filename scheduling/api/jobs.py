@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
@@ -12,6 +13,7 @@ from rest_framework.response import Response
 
 from berth.common.paging import ORDERING, WholePages
 from scheduling.api.job_document import event_document, job_document
+from scheduling.api.job_logs import LOG_ANSWERS, LOG_PARAMETERS, LOG_QUERY, log_answer
 from scheduling.api.job_parts import cost_of, pods_of, usage_of
 from scheduling.api.job_query import JOB_QUERY, read_job_query
 from scheduling.api.job_schema import (
@@ -60,6 +62,7 @@ class JobViewSet(BerthViewSet):
         "events": Action.JOB_READ,
         "runs": Action.JOB_READ,
         "pods": Action.JOB_READ,
+        "logs": Action.LOG_READ,
         "cost": Action.JOB_READ,
         "usage": Action.JOB_READ,
     }
@@ -76,6 +79,8 @@ class JobViewSet(BerthViewSet):
         return jobs_with_parts(Job.objects.all())
 
     def known_query(self) -> frozenset[str]:
+        if self.action == "logs":
+            return LOG_QUERY
         known = super().known_query()
         if self.action in PARTS:
             return known - {ORDERING}
@@ -153,6 +158,12 @@ class JobViewSet(BerthViewSet):
     def pods(self, request: Request, **_path: str) -> Response:
         """Pods of all runs, by run and rank."""
         return self._page(pods_of(self.get_object()))
+
+    @extend_schema(operation_id="jobs_logs", parameters=LOG_PARAMETERS, responses=LOG_ANSWERS)
+    @action(detail=True, methods=["get"])
+    def logs(self, request: Request, **_path: str) -> HttpResponseBase:
+        """What one pod wrote, while it runs and after it is gone. Rank, role and node stand beside it; the newest lines last."""
+        return log_answer(request, self.get_object())
 
     @extend_schema(operation_id="jobs_cost", responses=JobCostSchema)
     @action(detail=True, methods=["get"])

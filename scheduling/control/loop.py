@@ -89,7 +89,7 @@ class Loop:
         done = clock.monotonic()
         self._renew(leadership)
         dispatched = self._dispatcher.dispatch(leadership, partial(self._renew, leadership))
-        self._take_down.take_down(leadership, absorbed.ended)
+        self._take_down.take_down(leadership, self._take_down.logs.keep(absorbed.ended))
         note_finished_cycle(leadership)
         turn = Turn(
             cycle_id=applied.cycle_id,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from scheduling.cluster.names import PodName, parse_pod_name, run_name
 from scheduling.cluster.port import ClusterPort, ClusterUnreachableError
 from scheduling.control.clusters import port_of
+from scheduling.control.log_keeping import keep_run_logs
 from scheduling.models import Run
 from scheduling.states import RunState
 from tenants.models import Cluster
@@ -53,12 +54,15 @@ def _reconcile(cluster: Cluster, port: ClusterPort, drift: Drift) -> None:
             there.setdefault((owner.namespace, owner.name), parsed)
     runs = {
         (run.namespace, run_name(run.job_id, run.number)): run
-        for run in Run.objects.filter(cluster=cluster, job_id__in={parsed.job for parsed in there.values()})
+        for run in Run.objects.select_related("cluster").filter(
+            cluster=cluster, job_id__in={parsed.job for parsed in there.values()}
+        )
     }
     for key in sorted(there):
         run = runs.get(key)
         if run is None:
             drift.strangers.append(f"{key[0]}/{key[1]}")
         elif run.state == RunState.ENDED:
+            keep_run_logs([run])
             port.delete_run(*key, timeout_s=CALL_TIMEOUT_S)
             drift.removed.append(f"{key[0]}/{key[1]}")

@@ -90,7 +90,7 @@ def _spec(
             for pod in pods
         ),
         labels={str(key): str(value) for key, value in job.labels.items()},
-        api_url=f"http://127.0.0.1:{settings.BERTH_PORT}/api/v1",
+        api_url=f"{settings.BERTH_API_URL}/api/v1",
         token=run_token(run.pk),
         checkpoint=_checkpoint(job, resume_from),
         priority_class=f"berth-{job.tier}",

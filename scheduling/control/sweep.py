@@ -7,6 +7,7 @@ from berth.common.alarm import ring
 from scheduling.control.reconcile import Drift, reconcile_clusters
 from scheduling.control.simulated_nodes import furnish_simulated_clusters
 from scheduling.models import Cycle
+from scheduling.services.pod_logs import drop_beyond_room
 
 KEPT_CYCLES = 1_000
 
@@ -18,6 +19,7 @@ class Swept:
     furnished: int
     drift: Drift
     cycles_dropped: int
+    logs_dropped: int
 
 
 def sweep() -> Swept:
@@ -26,8 +28,9 @@ def sweep() -> Swept:
     furnished = furnish_simulated_clusters()
     drift = reconcile_clusters()
     dropped = _drop_old_cycles()
+    logs = drop_beyond_room()
     ring("scheduling.cycle")
-    return Swept(furnished, drift, dropped)
+    return Swept(furnished, drift, dropped, logs)
 
 
 def _drop_old_cycles() -> int:

@@ -15,6 +15,7 @@ from scheduling.cluster import names
 from scheduling.cluster.port import ClusterPort, ClusterUnreachableError, PodObservation
 from scheduling.control.clusters import port_of
 from scheduling.control.lock import Leadership
+from scheduling.control.log_keeping import LogKeeper
 from scheduling.control.observed import POD, gone_document
 from scheduling.models import Observation, Pod, Preemption, Run
 from scheduling.states import RunState
@@ -33,6 +34,7 @@ OPEN_PHASES = (Pod.Phase.PLANNED, Pod.Phase.PENDING, Pod.Phase.RUNNING)
 class TakeDown:
     """One process's memory of what it asked for and when, by its monotonic clock."""
 
+    logs: LogKeeper = field(default_factory=LogKeeper)
     _asked: dict[int, float] = field(default_factory=dict)
 
     def take_down(self, leadership: Leadership, ended: Iterable[int]) -> int:
@@ -74,6 +76,7 @@ class TakeDown:
             for pod in there:
                 port.force_delete_pod(pod.key, uid=pod.uid, timeout_s=CALL_TIMEOUT_S)
             return
+        self.logs.listen(run, port, there)
         _stop_pods(run, port, there, now, warn=run.pk not in self._asked)
 
 

@@ -17,6 +17,7 @@ from scheduling.models.history import Observation, Transition, UtilisationHour, 
 from scheduling.models.image_rule import ImageRule
 from scheduling.models.job import Job, JobDataset, JobDependency, Role, RoleFlavor
 from scheduling.models.node import Card, Node, NodeDomain, NodeInterval
+from scheduling.models.pod_log import PodLog
 from scheduling.models.run import ImportedEvent, Lease, LeaseSegment, Pod, Run, SegmentQuarantine, SplitChange
 from scheduling.models.simulated import SimulatedCluster, SimulatedFault, SimulatedNode, SimulatedObject, SimulatedPod
 
@@ -40,6 +41,7 @@ __all__ = [
     "NodeInterval",
     "Observation",
     "Pod",
+    "PodLog",
     "Preemption",
     "Reservation",
     "ReservationNode",

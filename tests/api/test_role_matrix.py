@@ -60,6 +60,7 @@ POST   /jobs/{id}/cancel                                      401   404  403  ok
 POST   /jobs/{id}/clone                                       401   404  ok   ok   403  ok
 GET    /jobs/{id}/cost                                        401   404  ok   ok   ok   ok
 GET    /jobs/{id}/events                                      401   404  ok   ok   ok   ok
+GET    /jobs/{id}/logs                                        401   404  ok   ok   403  ok
 GET    /jobs/{id}/pods                                        401   404  ok   ok   ok   ok
 POST   /jobs/{id}/resume                                      401   404  403  ok   403  ok
 GET    /jobs/{id}/runs                                        401   404  ok   ok   ok   ok
