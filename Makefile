@@ -7,13 +7,14 @@ BIN := .venv/bin
 MESSAGES := $(wildcard locale/*/LC_MESSAGES/django.po)
 ARGS ?=
 BENCH ?=
+NODES ?=
 
 # If set, every process would compile every module again: seconds at each start.
 unexport PYTHONDONTWRITEBYTECODE
 export DJANGO_SETTINGS_MODULE := berth.settings
 
 .DEFAULT_GOAL := help
-.PHONY: help venv run kube run-kube test check bench bench-full lock
+.PHONY: help venv run kube nodes run-kube test check bench bench-full lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,12 +33,16 @@ run: venv ## start Berth with its own PostgreSQL and Valkey: BERTH_PORT=8000 BER
 kube: venv ## a Kubernetes control plane with pretended nodes, until Ctrl-C; built once, in about ten minutes
 	@PYTHONPATH=deploy exec $(BIN)/python -m testplane
 
-run-kube: venv ## start Berth on a control plane as `make kube` makes it, with a database of its own
-	@PYTHONPATH=deploy exec $(BIN)/python -m testplane run
+nodes: venv ## root on Debian: the control plane with three nodes that run real containers, until Ctrl-C
+	@PYTHONPATH=deploy exec $(BIN)/python -m testplane nodes
+
+run-kube: venv ## start Berth on a control plane as `make kube` makes it, or on real nodes: NODES=real
+	@PYTHONPATH=deploy exec $(BIN)/python -m testplane $(if $(filter real,$(NODES)),nodes) run
 
 test: venv ## run the whole suite: ARGS='tests/unit -k gang' for a part
 	@$(BIN)/python tests/chromium.py
 	@PYTHONPATH=deploy $(BIN)/python -m testplane.build
+	@PYTHONPATH=deploy $(BIN)/python -m testplane.real.packages
 	@exec $(BIN)/python -m berth.localstack with-services test -- $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 check: venv ## format, lint, types, import contracts, migrations, OpenAPI, translations, templates, image, Kubernetes, compose

@@ -1,15 +1,21 @@
-"""`python -m testplane [run]`: a control plane until Ctrl-C (`make kube`), alone or with the whole product on it (`make run-kube`)."""
+"""`python -m testplane [nodes] [run]`: a control plane until Ctrl-C (`make kube`), alone or with the whole product on it (`make run-kube`).
+
+`nodes`: with nodes that run real containers instead of pretended ones (`make nodes`).
+"""
 
 import os
 import signal
 import sys
 import time
+from contextlib import ExitStack
 from types import FrameType
 from typing import NoReturn
 
 from testplane.build import BuildError
 from testplane.nodes import read
 from testplane.plane import Plane, PlaneError
+from testplane.real import packages
+from testplane.real.cluster import RealCluster
 
 from berth import environment as deployment
 from berth.localstack.problems import LauncherError
@@ -24,10 +30,13 @@ def main(arguments: list[str]) -> int:
     try:
         # What is wrong with the environment is said before anything is built.
         deployment.read()
-        with Plane(node_groups=read()) as plane:
+        with ExitStack() as held:
+            plane = _with_real_nodes(held) if "nodes" in arguments else held.enter_context(Plane(node_groups=read()))
             print(f"testplane | ready after {time.monotonic() - began:.1f} s; Ctrl-C stops it")
             print(f"export KUBECONFIG={plane.kubeconfig('admin')}", flush=True)
-            if arguments == ["run"]:
+            if "BERTH_API_URL" in os.environ:
+                print(f"export BERTH_API_URL={os.environ['BERTH_API_URL']}", flush=True)
+            if "run" in arguments:
                 os.environ |= {"BERTH_CLUSTER": "kubernetes", "BERTH_KUBECONFIG": str(plane.kubeconfig())}
                 run(deployment.read(), data="run-kube")
             while True:
@@ -40,6 +49,15 @@ def main(arguments: list[str]) -> int:
     except (LauncherError, deployment.WrongEnvironmentError) as error:
         print(f"berth: {error}", file=sys.stderr)
         return 1
+
+
+def _with_real_nodes(held: ExitStack) -> Plane:
+    """What they need is installed where it can be; their pods reach the platform's port."""
+    if why := packages.install():
+        raise PlaneError(why)
+    cluster = held.enter_context(RealCluster())
+    os.environ.setdefault("BERTH_API_URL", cluster.open_to_pods(deployment.read().port))
+    return cluster.plane
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Builds the control plane's four programs from source, once: they are kept by a hash of everything that makes them.
+"""Builds the control plane's four programs from source, once, and those of real nodes: kept by a hash of everything that makes them.
 
 Nothing is downloaded but Go modules, through whatever proxy Go is told of. The first time takes about ten minutes on two cores.
 """
@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program: which of the three modules it is built in, its package, and how long it takes alone on two quiet cores."""
+    """One program: which of the modules it is built in, its package, and how long it takes alone on two quiet cores."""
 
     name: str
     module: str
@@ -51,16 +51,23 @@ PROGRAMS = (
     Program("kube-apiserver", "kube", "k8s.io/kubernetes/cmd/kube-apiserver", 350),
     Program("kube-controller-manager", "kube", "k8s.io/kubernetes/cmd/kube-controller-manager", 90),
 )
+OF_NODES = (
+    Program("kubelet", "kube", "k8s.io/kubernetes/cmd/kubelet", 60),
+    Program("coredns", "coredns", "berth.dev/testplane/coredns", 200),
+    Program("cards", "cards", "berth.dev/testplane/cards", 10),
+    Program("pause", "pause", "berth.dev/testplane/pause", 2),
+)
+"""What real nodes need beside the control plane."""
 
 
-def programs() -> Path:
-    """The folder with all programs, built where they are missing. Raises BuildError."""
-    folder = KEPT / _key()
-    if all((folder / program.name).exists() for program in PROGRAMS):
+def programs(wanted: Sequence[Program] = PROGRAMS) -> Path:
+    """The folder with all of the wanted programs, built where they are missing. Raises BuildError."""
+    folder = KEPT / _key(wanted)
+    if all((folder / program.name).exists() for program in wanted):
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(KEPT / "build.lock"):
-        missing = [program for program in PROGRAMS if not (folder / program.name).exists()]
+        missing = [program for program in wanted if not (folder / program.name).exists()]
         go = find_go() if missing else ""
         for at, program in enumerate(missing, start=1):
             _say(f"building {program.name} ({at} of {len(missing)}, about {program.about_s} s on two quiet cores)")
@@ -131,12 +138,12 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}
 
 
-def _key() -> str:
+def _key(wanted: Sequence[Program]) -> str:
     """What the programs are made of: a change of any of it is another build."""
     digest = hashlib.sha256(_SAYS.encode())
-    for module in ("etcd", "kube", "kwok"):
-        for name in ("go.mod", "go.sum"):
-            digest.update((HERE / module / name).read_bytes())
+    for module in sorted({program.module for program in wanted}):
+        for path in sorted((HERE / module).glob("*.go")) + sorted((HERE / module).glob("go.*")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -68,6 +68,9 @@ class Children:
     def names(self) -> list[str]:
         return [*self._states]
 
+    def pid(self, name: str) -> int:
+        return self._states[name].process.pid
+
     def has_ended(self, name: str) -> bool:
         return self._states[name].process.poll() is not None
 

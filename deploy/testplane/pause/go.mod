@@ -1,0 +1,3 @@
+module berth.dev/testplane/pause
+
+go 1.26.0
