@@ -76,12 +76,16 @@ class RunMaker:
         query = (("fieldManager", names.FIELD_MANAGER),)
         try:
             answer = self.calls.call("POST", path, query=query, body=dict(document), timeout_s=left)
-            if kube_answers.is_already_there(answer.status, answer.body):
+            result = judge_write(answer.status, answer.headers, answer.body, name)
+            # Quota is judged before the name: what is there already and fills it is refused as one too many.
+            if kube_answers.is_already_there(answer.status, answer.body) or result.code is RefusalCode.QUOTA:
                 left = max(self.least_s, self.until - time.monotonic())
-                return _whose(self.calls.call("GET", f"{path}/{name}", timeout_s=left), document, name)
+                there = self.calls.call("GET", f"{path}/{name}", timeout_s=left)
+                if result.code is not RefusalCode.QUOTA or there.status != kube_answers.NOT_FOUND:
+                    return _whose(there, document, name)
         except NotAnsweredError as error:
             return not_answered(error, name)
-        return judge_write(answer.status, answer.headers, answer.body, name)
+        return result
 
 
 def not_answered(error: NotAnsweredError, name: str) -> WriteResult:
