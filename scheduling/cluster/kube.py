@@ -79,6 +79,12 @@ class KubernetesCluster:
         return self._name
 
     @property
+    def spaces(self) -> KubeSpaces:
+        return KubeSpaces(
+            lambda: self._calls, lambda path, timeout_s: self._list(path, (), timeout_s=timeout_s), self._now
+        )
+
+    @property
     def _calls(self) -> KubeCalls:
         """One a process, made with the first call, so after fork, whichever thread makes it."""
         with self._making:

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -109,6 +110,12 @@ class KubeCalls:
         deadline = time.monotonic() + timeout_s
         response = self._send("GET", path, query, None, JSON, timeout=min(timeout_s, HEADERS_S))
         return response.status, _parts(response.response, deadline, whole=whole)
+
+    def address(self) -> tuple[str, str]:
+        """Where the API server is as Berth reaches it, and the authority in PEM that it is trusted by; empty: the public ones."""
+        configuration = self._api.configuration
+        path = configuration.ssl_ca_cert
+        return str(configuration.host), Path(path).read_text() if path else ""
 
     def _connect(self) -> client.ApiClient:
         configuration = client.Configuration()

@@ -6,8 +6,13 @@ from typing import Any
 from scheduling.cluster.kube_reading import quantity_milli
 
 MOST_NAMED = 5
-EXACT = {"NetworkPolicy": ("spec",), "Role": ("rules",), "RoleBinding": ("roleRef", "subjects")}
+EXACT = {"NetworkPolicy": ("spec",), "RoleBinding": ("roleRef", "subjects")}
 """What may have nothing added to it: a selector more lets somebody in."""
+_HOLES = {
+    "ValidatingAdmissionPolicy": ("spec.matchConstraints.excludeResourceRules", "spec.matchConstraints.objectSelector"),
+    "ValidatingAdmissionPolicyBinding": ("spec.matchResources",),
+}
+"""What would let something past a policy, and is empty where nobody put it there."""
 
 
 def differences(wanted: Mapping[str, Any], there: Mapping[str, Any] | None) -> str:
@@ -18,9 +23,19 @@ def differences(wanted: Mapping[str, Any], there: Mapping[str, Any] | None) -> s
     opened = [part for part in exact if part in wanted and wanted[part] != there.get(part)]
     if opened:
         return ", ".join(opened)
+    holes = [path for path in _HOLES.get(str(wanted.get("kind")), ()) if _at(there, path)]
+    if holes:
+        return ", ".join(holes)
     found = [path for path in _differing(wanted, there, "") if path not in ("apiVersion", "kind")]
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     return ", ".join(found[:MOST_NAMED]) + more
+
+
+def _at(document: Mapping[str, Any], path: str) -> Any:
+    found: Any = document
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def _differing(wanted: Any, there: Any, path: str) -> Iterator[str]:

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from scheduling.cluster.space_port import SpacePort
 
 Manifest = Mapping[str, Any]
 
@@ -272,6 +275,11 @@ class ClusterPort(Protocol):
     @property
     def name(self) -> str:
         """The cluster's name, as in `Cluster.name`."""
+        ...
+
+    @property
+    def spaces(self) -> "SpacePort | None":
+        """Tenants' namespaces; None for a cluster that has no such thing and takes runs anyhow."""
         ...
 
     def health(self, *, timeout_s: float) -> Health:

@@ -15,20 +15,32 @@ PRIORITIES: Mapping[str, int] = {"production": 100_000, "development": 10_000, "
 """Of kubelets' node-pressure eviction and nothing else: Berth decides who runs, and pods are pinned."""
 MOST_OBJECTS = 5_000
 DNS_PORT = 53
+STORAGE_CLASSES = ("berth-standard", "berth-fast")
 _ADMISSION = ("enforce", "audit", "warn")
-KINDS = (
-    "Namespace", "ServiceAccount", "ResourceQuota", "LimitRange", "Role", "RoleBinding", "NetworkPolicy", "PriorityClass",
-)  # fmt: skip
+KINDS = ("Namespace", "RoleBinding", "ServiceAccount", "ResourceQuota", "LimitRange", "NetworkPolicy", "PriorityClass")
 """Every kind that is applied, in the order in which one needs the other."""
+QUOTA, MEMBERS = "berth", "berth-members"
+_SYSTEM_NAMESPACE, _WEB_PORT = "berth-system", 8000
+_RBAC = "rbac.authorization.k8s.io"
+_NONE_OF = (
+    "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "cronjobs.batch",
+    "podtemplates", "leases.coordination.k8s.io", "ingresses.networking.k8s.io",
+)  # fmt: skip
+"""Kinds that have no business in a tenant's namespace: Berth makes its pods itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class TenantSpace:
-    """A tenant's environment in one cluster. `cards` is the most that may be asked for at once, by resource name."""
+    """A tenant's environment in one cluster. `cards` is the most that may be asked for at once, by resource name.
+
+    `largest_memory_mib` is what the largest node has, None where none is known; `storage_gib` the most in all claims, None for no limit.
+    """
 
     tenant: str
     environment: str
     cards: Mapping[str, int] = field(default_factory=dict)
+    largest_memory_mib: int | None = None
+    storage_gib: int | None = None
 
     @property
     def namespace(self) -> str:
@@ -55,12 +67,21 @@ def tenant_objects(space: TenantSpace) -> tuple[Document, ...]:
     """Everything of one namespace, the namespace first."""
     return (
         _namespace(space),
+        _binding(space, "berth-runs", "berth-runs", [_berth()]),
         _in(space, "v1", "ServiceAccount", "default", automountServiceAccountToken=False),
-        _in(space, "v1", "ResourceQuota", "berth", spec={"hard": _hard(space)}),
-        _in(space, "v1", "LimitRange", "berth", spec={"limits": [_LIMITS]}),
-        *_members(space),
+        _in(space, "v1", "ServiceAccount", MEMBERS, automountServiceAccountToken=False),
+        _binding(space, MEMBERS, MEMBERS, _members(space)),
+        _in(space, "v1", "ResourceQuota", QUOTA, spec={"hard": _hard(space)}),
+        _in(space, "v1", "ResourceQuota", "berth-other-namespaces", spec=_NO_FOREIGN_AFFINITY),
+        _in(space, "v1", "LimitRange", "berth", spec={"limits": _limits(space)}),
         *_fences(space),
     )
+
+
+def is_space_of(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
+    """Whether a namespace that is there was made for this tenant's environment, by the labels that nobody but Berth may set."""
+    labels, own = there["metadata"].get("labels") or {}, wanted["metadata"]["labels"]
+    return all(labels.get(key) == own[key] for key in (names.TENANT, names.MANAGED_BY))
 
 
 def _named(name: str, **more: Any) -> Document:
@@ -86,43 +107,72 @@ def _namespace(space: TenantSpace) -> Document:
 
 
 def _hard(space: TenantSpace) -> Document:
-    """Counts that no honest use comes near, and as many cards as the cluster could give the tenant."""
-    counts = {"pods": str(MOST_OBJECTS), "services": str(MOST_OBJECTS), "secrets": str(2 * MOST_OBJECTS)}
-    ports = {"services.nodeports": "0", "services.loadbalancers": "0"}
-    return {**counts, **ports, **{f"requests.{name}": str(cards) for name, cards in sorted(space.cards.items())}}
+    """Counts that no honest use comes near, as many cards as the cluster could give the tenant, and its storage in every class."""
+    counts = {name: str(MOST_OBJECTS) for name in ("pods", "services", "persistentvolumeclaims", "configmaps")}
+    counts |= {"secrets": str(2 * MOST_OBJECTS), "replicationcontrollers": "0"}
+    counts |= {"services.nodeports": "0", "services.loadbalancers": "0"}
+    counts |= {f"count/{kind}": "0" for kind in _NONE_OF}
+    cards = {f"requests.{name}": str(cards) for name, cards in sorted(space.cards.items())}
+    if space.storage_gib is None:
+        return {**counts, **cards}
+    most = f"{space.storage_gib}Gi"
+    classes = {f"{each}.storageclass.storage.k8s.io/requests.storage": most for each in STORAGE_CLASSES}
+    return {**counts, **cards, "requests.storage": most, **classes}
 
 
-_LIMITS: Document = {
-    "type": "Container",
-    "default": {"memory": "1Gi"},
-    "defaultRequest": {"cpu": "100m", "memory": "1Gi"},
+_NO_FOREIGN_AFFINITY: Document = {
+    "hard": {"pods": "0"},
+    "scopeSelector": {"matchExpressions": [{"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}]},
 }
+"""A pod that asks to be far from other tenants' pods would keep them off its node."""
 
 
-def _members(space: TenantSpace) -> tuple[Document, Document]:
-    """People of the tenant may look at its own pods, their logs and events, and touch nothing."""
-    rules = [
-        {"apiGroups": [""], "resources": ["pods", "pods/log", "pods/status", "services", "events"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": [""], "resources": ["resourcequotas", "limitranges"], "verbs": ["get", "list"]},
-    ]  # fmt: skip
-    group = {"kind": "Group", "name": f"berth:{space.tenant}:members", "apiGroup": "rbac.authorization.k8s.io"}
-    role = {"kind": "Role", "name": "berth-members", "apiGroup": "rbac.authorization.k8s.io"}
-    version = "rbac.authorization.k8s.io/v1"
-    return (
-        _in(space, version, "Role", "berth-members", rules=rules),
-        _in(space, version, "RoleBinding", "berth-members", roleRef=role, subjects=[group]),
-    )
+def _limits(space: TenantSpace) -> list[Document]:
+    """It refuses and adds nothing: every pod of Berth's says what it needs. Limits may be twice what is asked for (over-commit)."""
+    most = {} if space.largest_memory_mib is None else {"max": {"memory": f"{2 * space.largest_memory_mib}Mi"}}
+    return [{"type": "Pod", "min": {"memory": "1"}, **most}]
+
+
+def _binding(space: TenantSpace, name: str, role: str, subjects: list[Document]) -> Document:
+    of = {"kind": "ClusterRole", "name": role, "apiGroup": _RBAC}
+    return _in(space, f"{_RBAC}/v1", "RoleBinding", name, roleRef=of, subjects=subjects)
+
+
+def _berth() -> Document:
+    return {"kind": "ServiceAccount", "name": "berth", "namespace": _SYSTEM_NAMESPACE}
+
+
+def _members(space: TenantSpace) -> list[Document]:
+    """People of the tenant, by the group that a cluster's own sign-in tells, or by the account that a kubeconfig of Berth's is for."""
+    return [
+        {"kind": "Group", "name": f"berth:{space.tenant}:members", "apiGroup": _RBAC},
+        {"kind": "ServiceAccount", "name": MEMBERS, "namespace": space.namespace},
+    ]
 
 
 def _fences(space: TenantSpace) -> tuple[Document, ...]:
-    """Nothing in, nothing out, but for the namespace itself and DNS."""
-    version = "networking.k8s.io/v1"
+    """Nothing in, nothing out, but for the namespace itself, the cluster's DNS, and Berth's own door for run reports."""
     everybody: Document = {"podSelector": {}}
     both = ["Ingress", "Egress"]
     dns = [{"protocol": protocol, "port": DNS_PORT} for protocol in ("UDP", "TCP")]
+    web = {"app.kubernetes.io/name": "berth", "app.kubernetes.io/component": "web"}
     same = {"ingress": [{"from": [everybody]}], "egress": [{"to": [everybody]}]}
+    out = {"policyTypes": ["Egress"]}
+    to_dns = {"to": [_pods_of("kube-system", {"k8s-app": "kube-dns"})], "ports": dns}
+    to_berth = {"to": [_pods_of(_SYSTEM_NAMESPACE, web)], "ports": [{"protocol": "TCP", "port": _WEB_PORT}]}
     return (
-        _in(space, version, "NetworkPolicy", "berth-deny", spec={**everybody, "policyTypes": both}),
-        _in(space, version, "NetworkPolicy", "berth-same-namespace", spec={**everybody, "policyTypes": both, **same}),
-        _in(space, version, "NetworkPolicy", "berth-dns", spec={**everybody, "policyTypes": ["Egress"], "egress": [{"ports": dns}]}),
-    )  # fmt: skip
+        _fence(space, "berth-deny", {**everybody, "policyTypes": both}),
+        _fence(space, "berth-same-namespace", {**everybody, "policyTypes": both, **same}),
+        _fence(space, "berth-dns", {**everybody, **out, "egress": [to_dns]}),
+        _fence(space, "berth-reports", {**everybody, **out, "egress": [to_berth]}),
+    )
+
+
+def _fence(space: TenantSpace, name: str, spec: Document) -> Document:
+    return _in(space, "networking.k8s.io/v1", "NetworkPolicy", name, spec=spec)
+
+
+def _pods_of(namespace: str, labels: Mapping[str, str]) -> Document:
+    """By the label that the API server itself keeps on every namespace."""
+    named = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    return {"namespaceSelector": named, "podSelector": {"matchLabels": dict(labels)}}

@@ -88,6 +88,10 @@ class SimulatedCluster:
             return Health(reachable=False, message=error.message)
         return Health(reachable=True, message="", version="simulated")
 
+    @property
+    def spaces(self) -> None:
+        return None
+
     def capabilities(self) -> Capabilities:
         return Capabilities(real_pods=False, real_logs=False, settable_faults=True, reports_card_use=True)
 

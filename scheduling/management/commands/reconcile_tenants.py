@@ -19,6 +19,10 @@ class Command(BaseCommand):
             self.stdout.write(line)
         word = "would change" if dry_run else "changed"
         self.stdout.write(f"{done.objects} objects, {len(done.changed)} {word}")
+        for line in done.busy:
+            self.stdout.write(f"left out, another process is at it: {line}")
+        for line in done.unguarded:
+            self.stderr.write(f"not guarded, apply deploy/kubernetes/cluster: {line}")
         problems = [
             *(f"not reached: {line}" for line in done.unreachable),
             *(f"refused: {line}" for line in done.failed),

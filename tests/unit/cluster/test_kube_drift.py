@@ -54,9 +54,13 @@ def test_a_namespace_gives_no_rights_and_lets_nothing_in() -> None:
     assert objects["Namespace", "a-prod"]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
     assert objects["ServiceAccount", "default"]["automountServiceAccountToken"] is False
     assert objects["ResourceQuota", "berth"]["spec"]["hard"]["requests.nvidia.com/gpu"] == "16"
-    verbs = {verb for rule in objects["Role", "berth-members"]["rules"] for verb in rule["verbs"]}
-    assert verbs == {"get", "list", "watch"}
-    assert [each["name"] for each in objects["RoleBinding", "berth-members"]["subjects"]] == ["berth:a:members"]
+    assert {(each["roleRef"]["kind"], each["roleRef"]["name"]) for (kind, _), each in objects.items() if kind == "RoleBinding"} == {
+        ("ClusterRole", "berth-members"), ("ClusterRole", "berth-runs")
+    }  # fmt: skip
+    assert [each["name"] for each in objects["RoleBinding", "berth-members"]["subjects"]] == [
+        "berth:a:members",
+        "berth-members",
+    ]
     deny = objects["NetworkPolicy", "berth-deny"]["spec"]
     assert (deny["podSelector"], "ingress" in deny, "egress" in deny) == ({}, False, False)
 
