@@ -96,7 +96,7 @@ class Plane:
         """Plain calls to the API server as one of the users."""
         return api.Client(self.url, self.tokens[user], self._certificate())
 
-    def kubeconfig(self, user: str = "admin") -> Path:
+    def kubeconfig(self, user: str = PLATFORM) -> Path:
         """A kubeconfig file of one of the users: what Berth is given, or `admin` for whoever looks after the cluster."""
         path = self.folder / f"{user}.kubeconfig"
         if not path.exists():

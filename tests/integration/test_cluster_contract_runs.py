@@ -240,12 +240,16 @@ def test_a_followed_log_ends_with_the_pod_or_in_time(rig: Any) -> None:
 
 
 def test_applied_objects_are_listed_as_managed_and_repeating_changes_nothing(rig: Any) -> None:
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "algo-a-prod", "labels": {"a": "1"}}}
+    limits = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "more", "namespace": "algo-a-prod", "labels": {"a": "1"}},
+        "spec": {"limits": []},
+    }
 
-    rig.port.apply_objects([space], timeout_s=PATIENCE_S)
-    results = rig.port.apply_objects([space], timeout_s=PATIENCE_S)
-    managed = rig.port.list_managed(kinds=["Namespace"], timeout_s=PATIENCE_S).items
+    rig.port.apply_objects([limits], timeout_s=PATIENCE_S)
+    results = rig.port.apply_objects([limits], timeout_s=PATIENCE_S)
+    managed = {item.name: item for item in rig.port.list_managed(kinds=["LimitRange"], timeout_s=PATIENCE_S).items}
 
     assert [result.kind for result in results] == [ResultKind.ACCEPTED]
-    assert [(item.kind, item.name) for item in managed] == [("Namespace", "algo-a-prod")]
-    assert managed[0].manifest["metadata"]["labels"]["a"] == "1"
+    assert managed["more"].manifest["metadata"]["labels"]["a"] == "1"

@@ -8,6 +8,8 @@ from typing import Any
 
 from testplane.api import Client
 
+from scheduling.cluster.port import ResultKind
+from scheduling.control.clusters import port_of
 from scheduling.control.loop import Loop
 from scheduling.control.observe import Observer
 from scheduling.control.tenant_spaces import reconcile_tenants
@@ -16,7 +18,7 @@ from tenants.models import Cluster, Flavor, Queue
 from tests.factories import a_flavor, a_job, a_pool, a_queue, a_quota, a_tenant, unique
 from tests.kubernetes.plane import plane
 
-SETTLED_S = 30.0
+SETTLED_S = 60.0
 
 
 @dataclass
@@ -67,6 +69,15 @@ class Real:
     def until_state(self, job: Job, *states: str) -> None:
         self.until(lambda: Job.objects.get(pk=job.pk).state in states, f"{states}, not {job.state}")
 
+    def until_ready(self) -> None:
+        """Runs may be sent to the tenant's namespace."""
+        spaces = port_of(self.flavor.pool.cluster).spaces
+        assert spaces is not None
+        deadline = time.monotonic() + SETTLED_S
+        while (answer := spaces.check_space(self.namespace, timeout_s=5)).kind is not ResultKind.ACCEPTED:
+            assert time.monotonic() < deadline, answer.message
+            time.sleep(0.1)
+
     def there(self, plural: str) -> list[Any]:
         return list(self.client.send("GET", f"/api/v1/namespaces/{self.namespace}/{plural}")["items"])
 
@@ -80,6 +91,7 @@ def a_tenant_on_pods() -> Iterator[Real]:
     made.turn()
     # With the cards of the nodes that were found meanwhile.
     reconcile_tenants()
+    made.until_ready()
     try:
         yield made
     finally:

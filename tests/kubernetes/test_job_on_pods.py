@@ -14,6 +14,7 @@ from tests.kubernetes.plane import plane
 from tests.kubernetes.scene import Real, a_tenant_on_pods
 
 FORBIDDEN = 403
+SMALL = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_a_loose_pod_is_refused_in_a_tenants_namespace(real: Real) -> None:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "loose"},
-        "spec": {"nodeName": "n0", "containers": [{"name": "main", "image": "x"}]},
+        "spec": {"containers": [{"name": "main", "image": "x", "resources": SMALL}]},
     }
 
     with pytest.raises(RefusedError, match="violates PodSecurity") as refused:
