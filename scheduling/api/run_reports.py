@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from berth.common.bodies import number
 from berth.common.units import from_ppm
 from scheduling.api.job_schema import Body
-from scheduling.services.run_reports import BadTokenError, report_run
+from scheduling.services.run_reports import BadTokenError, report_run, run_of_token
 from tenants.access.limits import limit_headers, take
 
 SCHEME = "bearer"
@@ -41,13 +41,16 @@ class ReportedSchema(serializers.Serializer[Any]):
 
 
 class RunReportView(APIView):
-    """The token is the run's, so no person's roles apply; limits count by address."""
+    """The token is the run's, so no person's roles apply. All pods of a run share its limit; who has no token counts by address."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
 
     def check_throttles(self, request: Request) -> None:
-        take(request)
+        scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
+        known = scheme.lower() == SCHEME and bool(token.strip())
+        self.run = run_of_token(self.kwargs["run_id"], token.strip()) if known else None
+        take(request, None if self.run is None else f"run:{self.run.pk}")
 
     # The library annotates names here and wants OpenAPI's security requirements.
     @extend_schema(
@@ -57,11 +60,13 @@ class RunReportView(APIView):
         auth=[{"token": []}],  # type: ignore[list-item]
     )
     def post(self, request: Request, run_id: int) -> Response:
-        """Report progress and checkpoints. The answer says whether the run was asked to leave, and until when it may stay."""
-        scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != SCHEME or not token:
+        """Report progress and checkpoints. The answer says whether the run was asked to leave, and until when it may stay.
+
+        `run_id` is the run's id or its number in the job, as `BERTH_RUN` says: `$BERTH_API/runs/$BERTH_RUN/report`.
+        """
+        if self.run is None:
             raise BadTokenError
-        run = report_run(run_id, token.strip(), request.data)
+        run = report_run(self.run, request.data)
         return Response(
             {
                 "job": run.job_id,

@@ -12,6 +12,7 @@ from berth.common import clock
 from berth.common.units import UNITS_PER_CARD
 from scheduling.cluster.names import pod_name
 from scheduling.control.lock import Leadership
+from scheduling.control.run_specs import token_digest
 from scheduling.engine.plan import LoanOpen, Placement, Start
 from scheduling.engine.units import CARD
 from scheduling.models import Card, Job, Lease, Loan, LoanSide, Pod, Role, Run
@@ -79,6 +80,7 @@ def _create_runs(jobs: Mapping[int, Job], starts: Mapping[int, Start], *, now: d
             slowdown_ppm=starts[pk].slowdown_ppm,
             levels_crossed=",".join(starts[pk].levels_crossed)[:200],
             resumes=job.runs_count > 1 and bool(job.checkpoint_path),
+            token_digest=token_digest(pk, job.runs_count),
         )
         for pk, job in sorted(jobs.items())
     ]

@@ -10,7 +10,6 @@ from scheduling.cluster.port import ResultKind
 from scheduling.control.dispatch_lane import Answer
 from scheduling.control.ending import RunEnd, end_run
 from scheduling.control.lock import Leadership
-from scheduling.control.run_specs import token_digest
 from scheduling.models import Job, Pod, Run
 from scheduling.states import EndReason, RunState
 from scheduling.transitions import CANCEL_GRACE, Cause, begin_stops, hold_epoch, move_runs
@@ -34,9 +33,6 @@ def record_answers(answers: Sequence[Answer], leadership: Leadership) -> None:
         }
         _record_uids(made, now)
         whole = [answer.run for answer in answers if answer.result is not None and answer.result.whole]
-        for run in whole:
-            run.token_digest = token_digest(run.pk)
-        Run.objects.bulk_update(whole, ["token_digest"], batch_size=500)
         cause = Cause(reason="dispatched", at=now, epoch=leadership.epoch)
         changes = {"dispatched_at": now}
         move_runs(

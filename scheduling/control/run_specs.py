@@ -18,17 +18,18 @@ GRACE = {
     "batch": timedelta(seconds=30),
 }
 DEFAULT_CHECKPOINT_INTERVAL_S = 300
+EARLIER_RUNS = 50
 DEFAULT_RESOURCE = "nvidia.com/gpu"
 
 
-def run_token(run_id: int) -> str:
+def run_token(job_id: int, number: int) -> str:
     """The run's token: the same for every repeat of a dispatch, so that a Secret made twice says the same."""
-    return salted_hmac("berth.run-token", str(run_id), algorithm="sha256").hexdigest()
+    return salted_hmac("berth.run-token", f"{job_id}/{number}", algorithm="sha256").hexdigest()
 
 
-def token_digest(run_id: int) -> str:
-    """What is stored of the token."""
-    return hashlib.sha256(run_token(run_id).encode()).hexdigest()
+def token_digest(job_id: int, number: int) -> str:
+    """What is stored of the token: from the admission on, since a pod may report before its dispatch is written down."""
+    return hashlib.sha256(run_token(job_id, number).encode()).hexdigest()
 
 
 def read_run_specs(runs: Sequence[Run]) -> dict[int, RunSpec]:
@@ -56,10 +57,13 @@ def _cards(runs: Sequence[Run]) -> tuple[dict[int, list[int]], dict[int, str]]:
 
 
 def _resume_path(run: Run) -> str | None:
-    """Where the attempt before this one last saved itself, by its own word, else its folder."""
+    """What an earlier attempt says it saved last, and where none ever said so, the folder of the last one that ran."""
     if not run.resumes:
         return None
-    before = Run.objects.filter(job_id=run.job_id, number__lt=run.number).order_by("-number").first()
+    earlier = list(Run.objects.filter(job_id=run.job_id, number__lt=run.number).order_by("-number")[:EARLIER_RUNS])
+    saved = [before for before in earlier if before.checkpoint_at is not None]
+    ran = [before for before in earlier if before.started_at is not None]
+    before = next(iter([*saved, *ran, *earlier]), None)
     if before is None:
         return None
     return before.checkpoint_path or f"{run.job.checkpoint_path.rstrip('/')}/r{before.number}"
@@ -82,7 +86,7 @@ def _spec(
         tenant=job.tenant.slug,
         queue=job.queue.name,
         tier=job.tier,
-        proof=token_digest(run.pk)[:32],
+        proof=token_digest(job.pk, run.number)[:32],
         grace_s=int(GRACE[job.tier].total_seconds()),
         roles=tuple(_role(role, first_pod.get(role.name), cards, resources) for role in roles),
         pods=tuple(
@@ -91,7 +95,7 @@ def _spec(
         ),
         labels={str(key): str(value) for key, value in job.labels.items()},
         api_url=f"{settings.BERTH_API_URL}/api/v1",
-        token=run_token(run.pk),
+        token=run_token(job.pk, run.number),
         checkpoint=_checkpoint(job, resume_from),
         priority_class=f"berth-{job.tier}",
         expected_runtime_s=job.expected_runtime_s,

@@ -99,7 +99,10 @@ class Run(models.Model):
                 name="run_ended_at_iff_ended",
             ),
         ]
-        indexes = [models.Index(fields=["id"], condition=ACTIVE, name="run_live")]
+        indexes = [
+            models.Index(fields=["id"], condition=ACTIVE, name="run_live"),
+            models.Index(fields=["token_digest"], condition=~Q(token_digest=""), name="run_of_a_token"),
+        ]
         triggers = [
             pgtrigger.FSM(
                 name="run_moves",

@@ -1,12 +1,12 @@
 """What the pods of a run report with its token: progress, wanted size, checkpoints (DESIGN section 7)."""
 
 import hashlib
-import hmac
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from berth.common import clock
@@ -20,6 +20,7 @@ from scheduling.states import RunState
 CHECKPOINT_STATES: Final = ("writing", "done")
 PROGRESS_RULE: Final = _("Must be a number from 0 to 1 with at most 6 decimals.")
 MOST_STEPS: Final = 2**63 - 1
+MOST_RUN_NUMBER: Final = 2**31 - 1
 LOSS_LIMIT: Final = Decimal("1e300")
 
 
@@ -39,12 +40,16 @@ def token_digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def report_run(run_id: int, token: str, body: Any) -> Run:
-    """Store what `body` reports. BadTokenError for another token (and for a run that does not exist: no hint), RunEndedError,
-    InvalidError with every wrong field."""
-    run = Run.objects.filter(pk=run_id).first()
-    if run is None or not run.token_digest or not hmac.compare_digest(run.token_digest, token_digest(token)):
-        raise BadTokenError
+def run_of_token(run_id: int, token: str) -> Run | None:
+    """The run that this token is of, if `run_id` names it: by its id, or by its number in the job, as `BERTH_RUN` does. None for
+    another run's token, an unknown one, and a run that does not exist: no hint which."""
+    named = Q(pk=run_id) | Q(number=run_id) if run_id <= MOST_RUN_NUMBER else Q(pk=run_id)
+    rows = Run.objects.filter(named, token_digest=token_digest(token)).exclude(token_digest="")
+    return rows.order_by("pk").first()
+
+
+def report_run(run: Run, body: Any) -> Run:
+    """Store what the run's own pods report. RunEndedError once it has ended or was fenced, InvalidError with every wrong field."""
     if run.state == RunState.ENDED or run.fenced:
         raise RunEndedError
     changes = _read(body, clock.now())
@@ -73,10 +78,13 @@ def _read(body: Any, now: datetime) -> dict[str, Any]:
     checkpoint.close()
     fields.close()
     problems.raise_if_any()
-    if given["checkpoint_state"] == "done" and given["checkpoint_at"] is None:
-        given["checkpoint_at"] = now
-    if given["checkpoint_at"] is not None:
-        given["checkpoint_at"] = min(given["checkpoint_at"], now)
+    if given["checkpoint_state"] == "done":
+        given["checkpoint_at"] = min(given["checkpoint_at"] or now, now)
+        # Without a path it is the run's own folder that was written.
+        given["checkpoint_path"] = given["checkpoint_path"] or ""
+    else:
+        # What is half written is nothing to resume from: place and time stay those of the last whole one.
+        given["checkpoint_path"] = given["checkpoint_at"] = None
     return {"reported_at": now, **{name: value for name, value in given.items() if value is not None}}
 
 

@@ -34,9 +34,9 @@ class RateLimitedError(APIException):
         self.members = {"reason": bucket.reason, "params": {"limit": bucket.rate, "retry_after": self.wait}}
 
 
-def take(request: Request) -> None:
-    """One request off every bucket; RateLimitedError when one is empty."""
-    decision = _decide(request, _buckets(request))
+def take(request: Request, run: str | None = None) -> None:
+    """One request off every bucket, or off that of a `run` whose token came with it; RateLimitedError when one is empty."""
+    decision = _decide(request, _buckets(request) if run is None else [Bucket("run", run, ORDINARY, "run")])
     if decision.refused_by is not None:
         raise RateLimitedError(decision.refused_by, decision.retry_after_s)
 
