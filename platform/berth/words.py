@@ -317,6 +317,7 @@ COLUMNS: dict[str, "_StrPromise"] = {
     "wall_at": pgettext_lazy("column", "at (wall time)"),
     "wanted_size": pgettext_lazy("column", "size asked for"),
     "weight_ppm": pgettext_lazy("column", "weight (millionths)"),
+    "went_at": pgettext_lazy("column", "lately not ready at"),
     "why": pgettext_lazy("column", "why"),
 }
 """A column has one name wherever it stands."""

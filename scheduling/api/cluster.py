@@ -55,7 +55,10 @@ class ClusterSchema(Fields):
     cycle = serializers.IntegerField(allow_null=True)
     time_scale = serializers.IntegerField()
     degraded = serializers.BooleanField()
-    degraded_by = serializers.ListField(child=serializers.CharField())
+    degraded_by = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="`cluster-unreachable`, `decisions-late`, `nodes-lost`, `losses-held`: more nodes show no life than may be lost at once.",
+    )
     busy = NumberField(allow_null=True, help_text="Held ÷ in service, all pools one may see.")
     pending_cards = NumberField()
     jobs = serializers.DictField(child=serializers.IntegerField(), help_text="State → jobs.")

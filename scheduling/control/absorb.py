@@ -36,6 +36,8 @@ class Absorbed:
     stopped: list[int] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
     lost_nodes: list[str] = field(default_factory=list)
+    held_nodes: list[str] = field(default_factory=list)
+    """Nodes that show no life and are not lost, since too many would be at once (F27)."""
 
 
 def absorb_observations(leadership: Leadership, now: datetime) -> Absorbed:
@@ -45,18 +47,17 @@ def absorb_observations(leadership: Leadership, now: datetime) -> Absorbed:
         hold_epoch(leadership.epoch)
         rows = list(Observation.objects.filter(handled_at__isnull=True).order_by("id")[:BATCH])
         absorbed.observations = len(rows)
-        handled = [row.pk for row in rows]
         for cluster in Cluster.objects.filter(pk__in={row.cluster_id for row in rows}).order_by("pk"):
             mine = [row for row in rows if row.cluster_id == cluster.pk]
             _absorb_listings(cluster, mine)
             _absorb_pods(cluster, mine, absorbed, now, leadership)
-            nodes = [(row.pk, read_node_document(row.name, row.uid, row.document)) for row in mine if row.kind == NODE]
+            nodes = [read_node_document(row.name, row.uid, row.document) for row in mine if row.kind == NODE]
             outcome = absorb_nodes(cluster, nodes, now=now, epoch=leadership.epoch)
             absorbed.lost_nodes += outcome.lost
+            absorbed.held_nodes += outcome.held
             absorbed.ended += outcome.ended
             absorbed.stopped += outcome.stopped
-            handled = [pk for pk in handled if pk not in outcome.postponed]
-        Observation.objects.filter(pk__in=handled, handled_at__isnull=True).update(handled_at=now)
+        Observation.objects.filter(pk__in=[row.pk for row in rows], handled_at__isnull=True).update(handled_at=now)
     return absorbed
 
 

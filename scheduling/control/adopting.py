@@ -21,12 +21,12 @@ def adopt_nodes(cluster: Cluster, seen: Sequence[SeenNode], *, now: datetime) ->
     known = set(
         Node.objects.filter(cluster=cluster, name__in=[each.name for each in seen]).values_list("name", flat=True)
     )
+    new = [each for each in seen if each.shape is not None and each.name not in known]
+    flavors = Flavors(cluster) if new else None
     made = set()
-    for each in sorted(seen, key=lambda node: node.name):
-        shape = each.shape
-        if shape is None or each.name in known:
-            continue
-        flavor = flavor_for(cluster, shape["labels"], shape["resource"], shape["gpus"])
+    for each in sorted(new, key=lambda node: node.name):
+        shape = each.shape or {}
+        flavor = flavors.find(shape["labels"], shape["resource"], shape["gpus"]) if flavors is not None else None
         if flavor is not None:
             made.add(_adopt(cluster, each, shape, flavor, now))
     return made
@@ -36,7 +36,7 @@ def _adopt(cluster: Cluster, seen: SeenNode, shape: Mapping[str, Any], flavor: F
     """All cards are in service until the next look says which are not."""
     node = Node.objects.create(
         cluster=cluster, pool=flavor.pool, flavor=flavor, name=seen.name, uid=seen.uid, gpus=shape["gpus"], cpu_m=shape["cpu_m"],
-        memory_mib=shape["memory_mib"], max_pods=shape["max_pods"], cordoned=seen.cordoned, labels=shape["labels"], ready_since=now,
+        memory_mib=shape["memory_mib"], max_pods=shape["max_pods"], cordoned=seen.cordoned, barred_by=seen.barred_by, labels=shape["labels"], ready_since=now,
         last_sign_at=now,
     )  # fmt: skip
     Card.objects.bulk_create(
@@ -50,17 +50,23 @@ def _adopt(cluster: Cluster, seen: SeenNode, shape: Mapping[str, Any], flavor: F
     return node.pk
 
 
-def flavor_for(cluster: Cluster, labels: Mapping[str, str], resource: str, cards: int) -> Flavor | None:
-    """The flavor of a node with these labels whose `cards` are asked for as `resource`; None where nobody defined it.
+class Flavors:
+    """The flavors that nodes of one cluster may be of, read once."""
 
-    Without the label of a pool it is one that all tenants share. A node of a card's flavor is left out until its device plugin has
-    told of the cards: a kubelet is ready before that.
-    """
-    wanted, pool = labels.get(names.FLAVOR), labels.get(names.POOL)
-    found = Flavor.objects.filter(pool__cluster=cluster).select_related("pool").order_by("pk")
-    found = found.filter(pool__tenant__isnull=True) if pool is None else found.filter(pool__name=pool)
-    for flavor in found:
-        has_cards = flavor.resource_name == resource and cards > 0
-        if flavor.short_name == wanted and (has_cards or (flavor.mode == Flavor.Mode.NONE and not cards)):
-            return flavor
-    return None
+    def __init__(self, cluster: Cluster) -> None:
+        self._found = list(Flavor.objects.filter(pool__cluster=cluster).select_related("pool").order_by("pk"))
+
+    def find(self, labels: Mapping[str, str], resource: str, cards: int) -> Flavor | None:
+        """The flavor of a node with these labels whose `cards` are asked for as `resource`; None where nobody defined it.
+
+        Without the label of a pool it is one that all tenants share. A node of a card's flavor is left out until its device plugin has
+        told of the cards: a kubelet is ready before that.
+        """
+        wanted, pool = labels.get(names.FLAVOR), labels.get(names.POOL)
+        for flavor in self._found:
+            is_in_pool = flavor.pool.tenant_id is None if pool is None else flavor.pool.name == pool
+            has_cards = flavor.resource_name == resource and cards > 0
+            fits = has_cards or (flavor.mode == Flavor.Mode.NONE and not cards)
+            if is_in_pool and flavor.short_name == wanted and fits:
+                return flavor
+        return None

@@ -4,7 +4,7 @@ Full lists on a timer are the truth; watches only fill in what happened between 
 before it is called gone, so a stale list never ends a run (F20). "Cannot reach" is written down as that and as nothing more.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,24 +13,19 @@ from django.db.models import Q
 
 from berth.common import clock
 from berth.common.alarm import ring
-from scheduling.cluster.names import is_ours
-from scheduling.cluster.port import (
-    ChangeKind,
-    ClusterPort,
-    ClusterUnreachableError,
-    NodeObservation,
-    PodObservation,
-    WatchExpiredError,
-)
-from scheduling.control.adopting import flavor_for
+from scheduling.cluster.port import ClusterPort, ClusterUnreachableError, PodObservation
 from scheduling.control.clusters import port_of
-from scheduling.control.heartbeats import Heartbeats, Loss
-from scheduling.control.observed import LISTED, NODE, POD, gone_document, node_document, pod_document
-from scheduling.models import Card, Node, Observation, Pod
+from scheduling.control.heartbeats import Heartbeats
+from scheduling.control.looking import LIST_TIMEOUT_S, Look, Looks
+from scheduling.control.observed import LISTED, NODE, POD, gone_document, pod_document
+from scheduling.control.observing_nodes import changed_nodes
+from scheduling.models import Node, Observation, Pod
 from scheduling.states import RunState
 from tenants.models import Cluster
 
-LIST_TIMEOUT_S = 5.0
+PATIENCE_S = 1.0
+"""How long a look at all clusters waits for those that answer late: they are taken in with the next one."""
+LONGEST_LOOK_S = 5 * LIST_TIMEOUT_S
 FRESH_WALL = timedelta(seconds=3)
 OPEN_PHASES = (Pod.Phase.PLANNED, Pod.Phase.PENDING, Pod.Phase.RUNNING)
 _FACTS = ("uid", "phase", "started_at", "finished_at", "exit_code", "reason")
@@ -43,10 +38,18 @@ class Observer:
     _cursors: dict[int, str] = field(default_factory=dict)
     _beats: dict[int, Heartbeats] = field(default_factory=dict)
     _listed_at: dict[int, datetime] = field(default_factory=dict)
+    _looks: Looks = field(default_factory=Looks)
 
     def observe_all(self) -> int:
-        """One look at every cluster; returns how many changes were written. Rings the loop if there were any."""
-        written = sum(self.observe(cluster) for cluster in Cluster.objects.order_by("pk"))
+        """One look at every cluster, side by side; returns how many changes were written. Rings the loop if there were any.
+
+        A cluster that hangs is waited for a second in all: its look goes on, and the others are looked at again meanwhile.
+        """
+        clusters = list(Cluster.objects.order_by("pk"))
+        for cluster in clusters:
+            self._looks.begin(cluster.pk, port_of(cluster), self._cursor(cluster))
+        until = clock.monotonic() + PATIENCE_S
+        written = sum(self._take_in(cluster, patience_s=until - clock.monotonic()) for cluster in clusters)
         if written:
             ring("scheduling.cycle")
         return written
@@ -59,10 +62,16 @@ class Observer:
         return self.observe_all()
 
     def observe(self, cluster: Cluster) -> int:
-        """One look at one cluster; returns how many changes were written."""
+        """One whole look at one cluster; returns how many changes were written."""
+        return self._take_in(cluster, patience_s=LONGEST_LOOK_S)
+
+    def _take_in(self, cluster: Cluster, *, patience_s: float) -> int:
         port = port_of(cluster)
         try:
-            rows = self._look(cluster, port)
+            look = self._looks.finish(cluster.pk, port, self._cursor(cluster), patience_s=patience_s)
+            if look is None:
+                return 0
+            rows = self._compare(cluster, port, look)
         except ClusterUnreachableError as error:
             document = {"reachable": False, "error": error.message[:500]}
             changed = cluster.reachable or cluster.last_error != error.message[:500]
@@ -70,39 +79,32 @@ class Observer:
             return int(changed)
         listed = {
             "reachable": True,
-            "as_of": self._listed_at[cluster.pk].isoformat(),
-            "resource_version": self._cursors[cluster.pk],
+            "as_of": look.pods.as_of.isoformat(),
+            "resource_version": look.pods.resource_version,
         }
         _store([*rows, _row(cluster, LISTED, cluster.name, "", listed)])
         return len(rows)
 
-    def _look(self, cluster: Cluster, port: ClusterPort) -> list[Observation]:
-        listing = port.list_pods(timeout_s=LIST_TIMEOUT_S)
-        deleted = self._deleted_since(cluster, port)
-        nodes = port.list_nodes(timeout_s=LIST_TIMEOUT_S).items
-        leases = port.list_node_leases(timeout_s=LIST_TIMEOUT_S).items
+    def _compare(self, cluster: Cluster, port: ClusterPort, look: Look) -> list[Observation]:
         beats = self._beats.setdefault(cluster.pk, Heartbeats())
-        losses = beats.note(leases, nodes, mono=clock.monotonic(), at=listing.as_of)
+        vitals = beats.note(look.leases, look.nodes, mono=look.mono, at=look.pods.as_of, expected=_expected(cluster))
         last_list = self._listed_at.get(cluster.pk) or cluster.last_listed_at
-        pods = _changed_pods(cluster, port, listing.items, deleted, last_list, as_of=listing.as_of)
-        self._cursors[cluster.pk] = listing.resource_version
-        self._listed_at[cluster.pk] = listing.as_of
-        return [*_changed_nodes(cluster, nodes, losses, listing.items), *pods]
+        pods = _changed_pods(cluster, port, look.pods.items, look.deleted, last_list, as_of=look.pods.as_of)
+        self._cursors[cluster.pk] = look.pods.resource_version
+        self._listed_at[cluster.pk] = look.pods.as_of
+        nodes = changed_nodes(cluster, look.nodes, vitals, look.pods.items)
+        return [*(_row(cluster, NODE, *node) for node in nodes), *pods]
 
-    def _deleted_since(self, cluster: Cluster, port: ClusterPort) -> dict[str, PodObservation]:
-        """Pods that the watch saw deleted since the list before this one, by uid, in their last state."""
-        cursor = self._cursors.get(cluster.pk) or _stored_cursor(cluster)
-        if cursor is None:
-            return {}
-        try:
-            changes = list(port.watch_pods(cursor, timeout_s=0))
-        except WatchExpiredError:
-            return {}
-        return {
-            change.pod.uid: change.pod
-            for change in changes
-            if change.kind is ChangeKind.DELETED and change.pod is not None
-        }
+    def _cursor(self, cluster: Cluster) -> str | None:
+        return self._cursors.get(cluster.pk) or _stored_cursor(cluster)
+
+
+def _expected(cluster: Cluster) -> frozenset[str]:
+    """Nodes that a real cluster has to have; those of a simulated one are put there by us."""
+    if cluster.kind != Cluster.Kind.KUBERNETES:
+        return frozenset()
+    rows = Node.objects.filter(cluster=cluster).exclude(state=Node.State.LOST)
+    return frozenset(rows.values_list("name", flat=True))
 
 
 def _stored_cursor(cluster: Cluster) -> str | None:
@@ -116,7 +118,7 @@ def _changed_pods(
     cluster: Cluster,
     port: ClusterPort,
     listed: Sequence[PodObservation],
-    deleted: dict[str, PodObservation],
+    deleted: Mapping[str, PodObservation],
     last_list: datetime | None,
     *,
     as_of: datetime,
@@ -179,51 +181,6 @@ def _confirmed_gone(
             document = gone_document(row["run__namespace"], last_list or row["last_sign_at"])
             rows.append(_row(cluster, POD, row["name"], row["uid"], document))
     return rows
-
-
-def _changed_nodes(
-    cluster: Cluster, nodes: Sequence[NodeObservation], losses: Sequence[Loss], pods: Sequence[PodObservation]
-) -> list[Observation]:
-    lost = {loss.node: loss for loss in losses}
-    signs: dict[str, datetime] = {}
-    for pod in pods:
-        if pod.node in lost and not pod.phase.ended:
-            signs[pod.node] = min(pod.last_sign, signs.get(pod.node, pod.last_sign))
-    bad: dict[int, set[int]] = {}
-    for node_id, index in Card.objects.filter(node__cluster=cluster, health="failed").values_list("node_id", "index"):
-        bad.setdefault(node_id, set()).add(index)
-    known = {row.name: row for row in Node.objects.filter(cluster=cluster)}
-    rows = []
-    for node in sorted({each.name: each for each in nodes}.values(), key=lambda each: each.name):
-        row, loss = known.get(node.name), lost.get(node.name)
-        if row is None:
-            if _is_to_be_adopted(cluster, node):
-                document = node_document(node, lost="", last_sign=None, new=True)
-                rows.append(_row(cluster, NODE, node.name, node.uid, document))
-            continue
-        if not _node_differs(row, node, loss, bad.get(row.pk, set())):
-            continue
-        sign = None if loss is None else signs.get(node.name, loss.last_sign)
-        document = node_document(node, lost="" if loss is None else loss.why, last_sign=sign)
-        rows.append(_row(cluster, NODE, node.name, node.uid, document))
-    return rows
-
-
-def _is_to_be_adopted(cluster: Cluster, node: NodeObservation) -> bool:
-    """A node of a real cluster that shows life, was given to Berth, and is of a flavor that somebody defined."""
-    if not node.ready or cluster.kind != Cluster.Kind.KUBERNETES or not is_ours(node.labels):
-        return False
-    return flavor_for(cluster, node.labels, node.resource_name, node.card_count) is not None
-
-
-def _node_differs(row: Node, node: NodeObservation, loss: Loss | None, bad_cards: set[int]) -> bool:
-    state = Node.State.LOST if loss is not None else Node.State.READY if node.ready else Node.State.NOT_READY
-    return (row.state, row.cordoned, row.uid, bad_cards) != (
-        state,
-        node.unschedulable,
-        node.uid,
-        set(node.unhealthy_cards),
-    )
 
 
 def _row(cluster: Cluster, kind: str, name: str, uid: str, document: dict[str, Any]) -> Observation:

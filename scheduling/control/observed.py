@@ -31,7 +31,10 @@ class SeenPod:
 
 @dataclass(frozen=True, slots=True)
 class SeenNode:
-    """A node as an observation row tells it. `lost` says why it must be taken for lost, empty while it shows life."""
+    """A node as an observation row tells it. `lost` says why it must be taken for lost, empty while it shows life.
+
+    `cards_short` is how many cards are out of service beside `bad_cards` without anybody having told which.
+    """
 
     name: str
     uid: str
@@ -40,6 +43,8 @@ class SeenNode:
     bad_cards: tuple[int, ...]
     lost: str
     last_sign_at: datetime | None
+    barred_by: str = ""
+    cards_short: int = 0
     shape: Mapping[str, Any] | None = None
     """What a node that the platform did not know has: labels, resource, gpus, cpu_m, memory_mib, max_pods."""
 
@@ -83,7 +88,9 @@ def read_pod_document(name: str, uid: str, document: dict[str, Any]) -> SeenPod:
     )
 
 
-def node_document(node: NodeObservation, *, lost: str, last_sign: datetime | None, new: bool = False) -> dict[str, Any]:
+def node_document(
+    node: NodeObservation, *, lost: str, last_sign: datetime | None, new: bool = False, short: int = 0
+) -> dict[str, Any]:
     """What a row keeps of a listed node; of a `new` one also what it has."""
     shape = {
         "labels": dict(node.labels),
@@ -96,8 +103,10 @@ def node_document(node: NodeObservation, *, lost: str, last_sign: datetime | Non
     return {
         **({"shape": shape} if new else {}),
         "ready": node.ready,
-        "cordoned": node.unschedulable,
+        "cordoned": node.unschedulable or bool(node.barred_by),
+        "barred_by": node.barred_by,
         "bad_cards": list(node.unhealthy_cards),
+        "cards_short": short,
         "lost": lost,
         "last_sign_at": _text(last_sign),
     }
@@ -113,6 +122,8 @@ def read_node_document(name: str, uid: str, document: dict[str, Any]) -> SeenNod
         bad_cards=tuple(document["bad_cards"]),
         lost=document["lost"],
         last_sign_at=_instant(document.get("last_sign_at")),
+        barred_by=document.get("barred_by", ""),
+        cards_short=document.get("cards_short", 0),
         shape=document.get("shape"),
     )
 

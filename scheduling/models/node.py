@@ -1,7 +1,7 @@
 """Nodes and cards as last observed, and what they were over time."""
 
 from django.contrib.postgres.constraints import ExclusionConstraint
-from django.contrib.postgres.fields import DateTimeRangeField, RangeOperators
+from django.contrib.postgres.fields import ArrayField, DateTimeRangeField, RangeOperators
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -14,7 +14,8 @@ class Node(models.Model):
     """One machine of a cluster. Amounts are what it can allocate: cards, millicores, MiB.
 
     `cordoned` starts nothing new, `barred_by` says which taint asks for that where it is not a plain cordon; `draining` sends away
-    what may be sent away as well. `flaps` is how often it came and went before `quarantined_until` was set.
+    what may be sent away as well. `went_at` is when it lately ceased to be ready, `flaps` how often that was when `quarantined_until`
+    was set.
     """
 
     class State(models.TextChoices):
@@ -37,6 +38,7 @@ class Node(models.Model):
     draining = models.BooleanField(default=False)
     quarantined_until = models.DateTimeField(null=True, blank=True)
     flaps = models.PositiveSmallIntegerField(default=0)
+    went_at = ArrayField(models.DateTimeField(), default=list, blank=True)
     measured_ppm = models.BigIntegerField(null=True, blank=True)
     labels = models.JSONField(default=dict, blank=True)
     ready_since = models.DateTimeField(null=True, blank=True)

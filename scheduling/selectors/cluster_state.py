@@ -15,13 +15,16 @@ from scheduling.states import JobState
 from tenants.models import Pool, User
 
 RATE_WINDOW = timedelta(hours=1)
+HELD_AFTER_WALL = timedelta(seconds=27)
+"""A node without a sign of life for longer would be lost by now, if only as many as usual were."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
     """`admission_per_hour` over the last hour of business time that cycles are kept of; None before the first cycle.
 
-    `degraded` holds codes: `cluster-unreachable`, `decisions-late`, `nodes-lost`.
+    `degraded` holds codes: `cluster-unreachable`, `decisions-late`, `nodes-lost`, `losses-held` (more nodes show no life than may be
+    taken for lost at once, so that the network between us and them is the likelier fault).
     """
 
     as_of: datetime
@@ -34,7 +37,7 @@ class ClusterState:
 
 
 def cluster_state(reader: User) -> ClusterState:
-    """As `reader` may see it: shared pools and those of their own tenants. Eleven queries."""
+    """As `reader` may see it: shared pools and those of their own tenants. Twelve queries."""
     pools = pool_loads(list(Pool.objects.visible_to(reader).select_related("cluster").order_by("name", "id")))
     freshness = current_freshness()
     live = [state.value for state in JobState if state.value not in {"succeeded", "failed", "cancelled"}]
@@ -73,4 +76,7 @@ def _degraded(freshness: Freshness) -> tuple[str, ...]:
         codes.append("decisions-late")
     if Node.objects.filter(state=Node.State.LOST).exists():
         codes.append("nodes-lost")
+    dead_since = clock.now() - HELD_AFTER_WALL * freshness.time_scale
+    if Node.objects.filter(state=Node.State.NOT_READY, last_sign_at__lte=dead_since).exists():
+        codes.append("losses-held")
     return tuple(codes)

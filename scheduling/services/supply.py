@@ -21,7 +21,7 @@ Key = tuple[str, int | None]
 def record_nodes(node_ids: Collection[int], *, at: datetime) -> None:
     """These nodes are new or changed: their intervals turn at `at`, and their pools' amounts are recorded anew.
 
-    A lost node was one until its last sign of life, which is also where bills stop (BIL-05).
+    A node that is lost or not ready was ready until its last sign of life, which is also where bills stop (BIL-05).
     """
     nodes = list(
         Node.objects.filter(pk__in=node_ids)
@@ -31,7 +31,7 @@ def record_nodes(node_ids: Collection[int], *, at: datetime) -> None:
     )
     with transaction.atomic():
         for node in nodes:
-            last_sign = node.last_sign_at if node.state == Node.State.LOST else None
+            last_sign = None if node.state == Node.State.READY else node.last_sign_at
             _turn_interval(node, node.cards_out, at if last_sign is None else min(at, last_sign))
         record_pools({node.pool_id: node.pool for node in nodes}.values(), at=at)
 
