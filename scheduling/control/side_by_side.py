@@ -3,12 +3,17 @@
 No thread may write to the database: what was learnt is recorded by the loop itself, under its epoch.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from typing import TypeVar
 
 from django.db import connections
+
+from berth.common import clock
+from scheduling.cluster.port import ClusterPort
 
 Found = TypeVar("Found")
 
@@ -26,6 +31,35 @@ def run_side_by_side(
         under_way = [pool.submit(copy_context().run, _without_traces, each) for each in work]
         own = [each() for each in here]
     return [*(future.result() for future in under_way), *own]
+
+
+def run_by_port(work: Sequence[tuple[ClusterPort, Callable[[], Found]]], *, until: float) -> list[Found | None]:
+    """Each call in threads of its own cluster, as many as that one takes: one that stalls takes nobody else's.
+
+    Results in order; None where the monotonic clock passed `until` before the call was begun.
+    """
+    results: list[Found | None] = [None] * len(work)
+    queues: dict[str, tuple[ClusterPort, deque[tuple[int, Callable[[], Found]]]]] = {}
+    for at, (port, call) in enumerate(work):
+        queues.setdefault(port.name, (port, deque()))[1].append((at, call))
+
+    def drain(queue: deque[tuple[int, Callable[[], Found]]]) -> None:
+        while clock.monotonic() < until:
+            try:
+                at, call = queue.popleft()
+            except IndexError:
+                return
+            results[at] = call()
+
+    threaded, here = [], []
+    for port, queue in queues.values():
+        at_once = port.capabilities().at_once
+        if at_once > 1:
+            threaded += [partial(drain, queue)] * min(at_once, len(queue))
+        else:
+            here.append(partial(drain, queue))
+    run_side_by_side(threaded, at_once=len(threaded) + 1, here=here)
+    return results
 
 
 def _without_traces(work: Callable[[], Found]) -> Found:

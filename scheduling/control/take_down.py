@@ -1,6 +1,7 @@
 """Takes pods down: of runs that were asked to stop, within their grace, by force 30 s after it; and what ended runs left behind.
 
-Asked again every few seconds until the pods are gone; an adapter never lengthens a grace by that (F31). Outside any transaction.
+A pod that leaves already is not asked again, so that asking neither begins a grace anew nor cuts it short (F31). Outside any
+transaction; clusters, runs and pods are asked side by side, and what a turn has no time for is left to the next one.
 """
 
 import logging
@@ -12,72 +13,82 @@ from django.db import transaction
 
 from berth.common import clock
 from scheduling.cluster import names
-from scheduling.cluster.port import ClusterPort, ClusterUnreachableError, PodObservation
+from scheduling.cluster.port import ClusterPort, PodObservation
 from scheduling.control.clusters import port_of
 from scheduling.control.lock import Leadership
 from scheduling.control.log_keeping import LogKeeper
 from scheduling.control.observed import POD, gone_document
+from scheduling.control.pod_stops import Errand, Found, PodStop, find_pods, run_errands
 from scheduling.models import Observation, Pod, Preemption, Run
 from scheduling.states import RunState
 from scheduling.transitions import hold_epoch
 
 logger = logging.getLogger(__name__)
 ASK_AGAIN_S = 10.0
-CALL_TIMEOUT_S = 2.0
-BUDGET_S = 5.0
+READ_BUDGET_S, BUDGET_S = 2.0, 6.0
+REST_S = 2.0
+"""How long a cluster that did not answer is left alone: the others' turns must not wait for it every time."""
 FORCE_AFTER = timedelta(seconds=30)
-FENCE_GRACE_S = 5
+FENCE_GRACE = timedelta(seconds=5)
+SAME_END = timedelta(seconds=2)
+"""Two ends of a grace this near are one: clusters count in whole seconds."""
 OPEN_PHASES = (Pod.Phase.PLANNED, Pod.Phase.PENDING, Pod.Phase.RUNNING)
 
 
 @dataclass(slots=True)
 class TakeDown:
-    """One process's memory of what it asked for and when, by its monotonic clock."""
+    """One process's memory of what it asked for and when, and of clusters that did not answer, by its monotonic clock."""
 
     logs: LogKeeper = field(default_factory=LogKeeper)
     _asked: dict[int, float] = field(default_factory=dict)
+    _resting: dict[int, float] = field(default_factory=dict)
 
     def take_down(self, leadership: Leadership, ended: Iterable[int]) -> int:
         """Ask what has to go to go; `ended` are runs that ended just now. Returns how many runs were asked."""
-        asked, deadline = 0, clock.monotonic() + BUDGET_S
-        for run in _runs_to_take_down(ended):
-            if clock.monotonic() >= deadline:
-                break
-            if self._is_fresh(run):
-                continue
-            try:
-                self._take_one(run, port_of(run.cluster), leadership)
-            except ClusterUnreachableError as error:
-                logger.warning("cannot take down run=%s cluster=%s error=%s", run.pk, run.cluster.name, error.message)
-                continue
-            self._asked[run.pk] = clock.monotonic()
-            asked += 1
-        return asked
+        began = clock.monotonic()
+        runs = [run for run in _runs_to_take_down(ended) if not self._is_to_wait(run, began)]
+        ports = {run.pk: port_of(run.cluster) for run in runs}
+        found = find_pods([(run, ports[run.pk]) for run in runs], until=began + READ_BUDGET_S)
+        errands = []
+        for each in found:
+            # Opening logs takes its time; whoever is left over comes first in the next turn.
+            errand = (
+                self._decide(each, ports[each.run.pk], leadership) if clock.monotonic() < began + BUDGET_S / 2 else None
+            )
+            if errand is not None:
+                errands.append(errand)
+        done = run_errands([(errand, ports[errand.run.pk]) for errand in errands], until=began + BUDGET_S)
+        self._asked |= dict.fromkeys(done, clock.monotonic())
+        return len(done)
 
-    def _is_fresh(self, run: Run) -> bool:
-        """Asked a moment ago, and nothing has become due since."""
+    def _is_to_wait(self, run: Run, now: float) -> bool:
+        """Asked a moment ago, and nothing has become due since; or its cluster did not answer a moment ago."""
+        if self._resting.get(run.cluster_id, 0.0) > now:
+            return True
         asked = self._asked.get(run.pk)
-        if asked is None or clock.monotonic() - asked >= ASK_AGAIN_S:
+        if asked is None or now - asked >= ASK_AGAIN_S:
             return False
-        return not _force_is_due(run, clock.now())
+        return run.force_deleted_at is not None or not _is_force_due(run, clock.now())
 
-    def _take_one(self, run: Run, port: ClusterPort, leadership: Leadership) -> None:
-        name = names.run_name(run.job_id, run.number)
-        if run.state == RunState.ENDED:
-            for pod in port.read_run(run.namespace, name, timeout_s=CALL_TIMEOUT_S):
-                if not pod.phase.ended:
-                    port.delete_pod(pod.key, uid=pod.uid, grace_s=FENCE_GRACE_S, timeout_s=CALL_TIMEOUT_S)
-            port.delete_run(run.namespace, name, timeout_s=CALL_TIMEOUT_S)
-            return
-        there = port.read_run(run.namespace, name, timeout_s=CALL_TIMEOUT_S)
-        _tell_absent(run, there)
+    def _decide(self, found: Found, port: ClusterPort, leadership: Leadership) -> Errand | None:
+        """What to ask now of what was found; None where nothing was learnt, or where another leads."""
+        run, there = found.run, found.there
+        if there is None:
+            logger.warning("cannot take down run=%s cluster=%s error=%s", run.pk, run.cluster.name, found.error)
+            self._resting[run.cluster_id] = clock.monotonic() + REST_S
+            return None
         now = clock.now()
-        if _force_is_due(run, now) and _note_force(run, now, leadership):
-            for pod in there:
-                port.force_delete_pod(pod.key, uid=pod.uid, timeout_s=CALL_TIMEOUT_S)
-            return
+        if run.state == RunState.ENDED:
+            live = [pod for pod in there if not pod.phase.ended]
+            return Errand(run, _stops(live, until=now + FENCE_GRACE, now=now), with_owner=True)
+        _tell_absent(run, there)
+        if _is_force_due(run, now):
+            # Written down once, before it is done; a pod that is still there was not removed, whoever died over it (F28).
+            if run.force_deleted_at is None and not _note_force(run, now, leadership):
+                return None
+            return Errand(run, tuple(PodStop(pod, 0) for pod in there))
         self.logs.listen(run, port, there)
-        _stop_pods(run, port, there, now, warn=run.pk not in self._asked)
+        return Errand(run, _stops(there, until=run.grace_until or now, now=now, notice=_notice(run)))
 
 
 def _runs_to_take_down(ended: Iterable[int]) -> list[Run]:
@@ -92,20 +103,24 @@ def _runs_to_take_down(ended: Iterable[int]) -> list[Run]:
     return list(rows.select_related("job", "cluster").order_by("pk"))
 
 
-def _stop_pods(run: Run, port: ClusterPort, there: Iterable[PodObservation], now: datetime, *, warn: bool) -> None:
-    """SIGTERM with what is left of the grace; an eviction says so on the pod first."""
-    left_s = max(0, int(((run.grace_until or now) - now).total_seconds()))
-    preemption = Preemption.objects.filter(run=run).first() if warn else None
-    for pod in there:
-        if preemption is not None:
-            notice = {
-                names.EVICT_REASON: preemption.reason,
-                names.EVICT_UNTIL: preemption.grace_until.isoformat(),
-            }
-            port.annotate_pod(
-                pod.key, uid=pod.uid, annotations=notice, condition=names.EVICTED_CONDITION, timeout_s=CALL_TIMEOUT_S
-            )
-        port.delete_pod(pod.key, uid=pod.uid, grace_s=max(1, left_s), timeout_s=CALL_TIMEOUT_S)
+def _stops(
+    pods: Iterable[PodObservation], *, until: datetime, now: datetime, notice: dict[str, str] | None = None
+) -> tuple[PodStop, ...]:
+    """SIGTERM with what is left of the grace, for pods that do not leave by then already; an eviction says so on the pod first."""
+    grace_s = max(1, int((until - now).total_seconds()))
+    end = now + timedelta(seconds=grace_s)
+    return tuple(
+        PodStop(pod, grace_s, None if pod.deletion_at is not None else notice)
+        for pod in pods
+        if pod.deletion_at is None or pod.deletion_at > end + SAME_END
+    )
+
+
+def _notice(run: Run) -> dict[str, str] | None:
+    preemption = Preemption.objects.filter(run=run).first()
+    if preemption is None:
+        return None
+    return {names.EVICT_REASON: preemption.reason, names.EVICT_UNTIL: preemption.grace_until.isoformat()}
 
 
 def _tell_absent(run: Run, there: Iterable[PodObservation]) -> None:
@@ -125,14 +140,11 @@ def _tell_absent(run: Run, there: Iterable[PodObservation]) -> None:
     )
 
 
-def _force_is_due(run: Run, now: datetime) -> bool:
-    if run.state != RunState.STOPPING or run.force_deleted_at is not None or run.grace_until is None:
-        return False
-    return now >= run.grace_until + FORCE_AFTER
+def _is_force_due(run: Run, now: datetime) -> bool:
+    return run.state == RunState.STOPPING and run.grace_until is not None and now >= run.grace_until + FORCE_AFTER
 
 
 def _note_force(run: Run, now: datetime, leadership: Leadership) -> bool:
-    """Once, and written down before it is done (F28)."""
     with transaction.atomic():
         hold_epoch(leadership.epoch)
         rows = Run.objects.filter(pk=run.pk, state=RunState.STOPPING.value, force_deleted_at__isnull=True)
