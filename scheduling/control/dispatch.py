@@ -17,6 +17,7 @@ from scheduling.control.dispatch_record import record_answers
 from scheduling.control.lock import Leadership
 from scheduling.control.run_specs import read_run_specs
 from scheduling.control.side_by_side import run_side_by_side
+from scheduling.control.space_gate import SpaceGate
 from scheduling.models import Run
 from scheduling.states import RunState
 
@@ -49,6 +50,7 @@ class Dispatcher:
     _clusters: dict[int, _Pause] = field(default_factory=dict)
     _runs: dict[int, _Pause] = field(default_factory=dict)
     _unsure: set[int] = field(default_factory=set)
+    _gate: SpaceGate = field(default_factory=SpaceGate)
 
     def dispatch(self, leadership: Leadership, renew: Callable[[], None]) -> int:
         """Send admitted runs; returns how many were answered. `renew` is called between slices and raises if the lead is gone."""
@@ -82,7 +84,7 @@ class Dispatcher:
             specs = read_run_specs(runs)
             queue = deque((run, specs[run.pk]) for run in runs)
             if runs:
-                found.append(Lane(cluster_id, port_of(runs[0].cluster), queue, frozenset(self._unsure)))
+                found.append(Lane(cluster_id, port_of(runs[0].cluster), queue, frozenset(self._unsure), self._gate))
         return found
 
     def _note(self, lane: Lane, answers: Sequence[Answer]) -> None:

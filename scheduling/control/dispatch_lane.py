@@ -22,6 +22,7 @@ from scheduling.cluster.port import (
 )
 from scheduling.cluster.run_spec import RunSpec
 from scheduling.control.side_by_side import run_side_by_side
+from scheduling.control.space_gate import SpaceGate
 from scheduling.models import Run
 
 SLICE_S = 2.0
@@ -37,12 +38,14 @@ class Answer:
     run: Run
     result: RunResult | None = None
     problem: str = ""
+    too_early: bool = False
+    """Its namespace is only just being set up: it is left as it is for now."""
 
     @property
     def is_final(self) -> bool:
         """Whole, or refused in a way that trying again at once would not change."""
         if self.result is None:
-            return True
+            return not self.too_early
         refusal = self.result.refusal
         return self.result.whole or (refusal is not None and refusal.code is not RefusalCode.THROTTLED)
 
@@ -80,6 +83,7 @@ class Lane:
     port: ClusterPort
     queue: deque[tuple[Run, RunSpec]]
     unsure: frozenset[int]
+    gate: SpaceGate
     _closed: bool = False
 
     @property
@@ -107,8 +111,15 @@ class Lane:
             manifests = build_run(spec)
         except ManifestError as error:
             return Answer(run, problem=str(error))
-        result = self._complete(run, manifests, until) if run.pk in self.unsure else self._create(manifests, until)
-        answer = Answer(run, result)
+        if run.pk in self.unsure:
+            answer = Answer(run, self._complete(manifests, until))
+        else:
+            closed = self.gate.problem(self.port, manifests.namespace, timeout_s=_left(until))
+            if closed is not None and closed.retry_after_s is not None:
+                return Answer(run, too_early=True)
+            answer = Answer(run, RunResult(closed, ()) if closed else self._create(manifests, until))
+        if answer.has(ResultKind.REFUSED):
+            self.gate.forget(self.port.name, manifests.namespace)
         if answer.throttled is not None or answer.has(ResultKind.UNREACHABLE):
             self._closed = True
         return answer
@@ -116,7 +127,7 @@ class Lane:
     def _create(self, manifests: RunManifests, until: float) -> RunResult:
         return self.port.create_run(manifests, timeout_s=_left(until))
 
-    def _complete(self, run: Run, manifests: RunManifests, until: float) -> RunResult:
+    def _complete(self, manifests: RunManifests, until: float) -> RunResult:
         """A create that may have happened is read before it is repeated: only what is not there is made (F03, F20)."""
         try:
             found = self.port.read_run(manifests.namespace, manifests.name, timeout_s=_left(until))
