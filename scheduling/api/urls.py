@@ -7,6 +7,7 @@ from scheduling.api.cluster import ClusterViewSet
 from scheduling.api.cycles import CycleViewSet
 from scheduling.api.flavors import FlavorViewSet
 from scheduling.api.jobs import JobViewSet
+from scheduling.api.kubeconfig import KubeconfigViewSet
 from scheduling.api.nodes import NodeViewSet
 from scheduling.api.pools import PoolViewSet
 from scheduling.api.queues import QueueViewSet
@@ -22,7 +23,7 @@ router.register("cluster", ClusterViewSet, basename="cluster")
 router.register("reservations", ReservationViewSet, basename="reservation")
 
 NODE = "nodes/<str:cluster>/<str:name>"
-ORDERS = ("fail", "recover", "cordon", "uncordon")
+ORDERS = ("fail", "recover", "cordon", "uncordon", "drain")
 CARD_ORDERS = ("fail", "recover")
 
 urlpatterns = [
@@ -34,6 +35,7 @@ urlpatterns = [
         QueueViewSet.as_view({"get": "retrieve", "patch": "partial_update"}),
         name="queue-detail",
     ),
+    path("tenants/<str:slug>/kubeconfig", KubeconfigViewSet.as_view({"get": "retrieve"}), name="tenant-kubeconfig"),
     path("nodes", NodeViewSet.as_view({"get": "list"}), name="node-list"),
     path(NODE, NodeViewSet.as_view({"get": "retrieve"}), name="node-detail"),
     *(path(f"{NODE}/{order}", NodeViewSet.as_view({"post": order}), name=f"node-{order}") for order in ORDERS),

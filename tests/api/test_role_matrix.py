@@ -72,6 +72,7 @@ GET    /nodes/{cluster}/{name}                                401   ok   ok   ok
 POST   /nodes/{cluster}/{name}/cards/{index}/fail             401   403  403  403  403  -
 POST   /nodes/{cluster}/{name}/cards/{index}/recover          401   403  403  403  403  -
 POST   /nodes/{cluster}/{name}/cordon                         401   403  403  403  403  -
+POST   /nodes/{cluster}/{name}/drain                          401   403  403  403  403  -
 POST   /nodes/{cluster}/{name}/fail                           401   403  403  403  403  -
 POST   /nodes/{cluster}/{name}/recover                        401   403  403  403  403  -
 POST   /nodes/{cluster}/{name}/uncordon                       401   403  403  403  403  -
@@ -113,6 +114,7 @@ GET    /tenants                                               401   ok   ok   ok
 POST   /tenants                                               401   403  403  403  403  ok
 GET    /tenants/{slug}                                        401   404  ok   ok   ok   ok
 PATCH  /tenants/{slug}                                        401   404  403  403  403  ok
+GET    /tenants/{slug}/kubeconfig                             401   404  ok   ok   403  ok
 GET    /tenants/{slug}/members                                401   404  ok   ok   ok   ok
 POST   /tenants/{slug}/members                                401   404  403  ok   403  ok
 PATCH  /tenants/{slug}/members/{username}                     401   404  403  ok   403  ok
