@@ -10,7 +10,7 @@ from tenants.permissions import Action
 class CardInline(RoleInline):
     model = Card
     view = Action.SUPPLY_READ
-    fields = readonly_fields = ("index", "flavor", "mode", "health", "failed_at")
+    fields = readonly_fields = ("index", "flavor", "mode", "health", "failed_by", "failed_at")
 
 
 class DomainInline(RoleInline):
@@ -29,12 +29,23 @@ class IntervalInline(RoleInline):
 class NodeAdmin(RoleAdmin):
     view, change = Action.SUPPLY_READ, Action.NODE_OPERATE
     addable = False
-    list_display = ("name", "cluster", "pool", "flavor", "gpus", "state", "cordoned", "last_sign_at")
-    list_filter = ("state", "cordoned", "pool", "flavor")
+    list_display = (
+        "name",
+        "cluster",
+        "pool",
+        "flavor",
+        "gpus",
+        "state",
+        "cordoned",
+        "draining",
+        "quarantined_until",
+        "last_sign_at",
+    )
+    list_filter = ("state", "cordoned", "draining", "pool", "flavor")
     search_fields = ("name",)
     list_select_related = ("cluster", "pool", "flavor")
     inlines = (CardInline, DomainInline, IntervalInline)
     readonly_fields = (
-        "cluster", "name", "uid", "pool", "flavor", "gpus", "cpu_m", "memory_mib", "max_pods", "state", "cordoned", "quarantined_until",
-        "measured_ppm", "labels", "ready_since", "last_sign_at", "lost_at",
+        "cluster", "name", "uid", "pool", "flavor", "gpus", "cpu_m", "memory_mib", "max_pods", "state", "cordoned", "barred_by", "draining",
+        "quarantined_until", "flaps", "went_at", "measured_ppm", "labels", "ready_since", "last_sign_at", "lost_at",
     )  # fmt: skip

@@ -1,8 +1,9 @@
-"""`/nodes`: machines and cards as last observed; a platform admin may fail, recover and cordon those of a simulated cluster."""
+"""`/nodes`: machines and cards as last observed; a platform admin may cordon and drain them, and fail those of a simulated cluster."""
 
 from typing import Any
 
 import django_filters
+from django.utils.translation import ngettext
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -17,7 +18,7 @@ from tenants.access.viewset import BerthViewSet
 from tenants.models import Flavor
 from tenants.permissions import Action
 
-NODE_STATES = ("ready", "cordoned", "not-ready", "lost")
+NODE_STATES = ("ready", "cordoned", "quarantined", "not-ready", "lost")
 Fields = serializers.Serializer[Any]
 
 
@@ -25,6 +26,11 @@ class CardSchema(Fields):
     index = serializers.IntegerField()
     mode = serializers.ChoiceField(choices=Flavor.Mode.choices)
     health = serializers.ChoiceField(choices=Card.Health.choices)
+    failed_by = serializers.ChoiceField(
+        choices=Card.Evidence.choices,
+        allow_null=True,
+        help_text="How it is known: `named`, or `counted` where the device plugin tells of fewer cards and this one stands for the bad one.",
+    )
     held = NumberField(help_text="The part of the card that is held.")
 
 
@@ -34,13 +40,28 @@ class NodeAmountsSchema(Fields):
     memory_gib = NumberField()
 
 
+class QuarantineSchema(Fields):
+    until = serializers.DateTimeField(
+        help_text="Later with every time that it goes and comes back; `uncordon` or `recover` end it."
+    )
+    reason = serializers.CharField()
+    flaps = serializers.IntegerField(help_text="How often it went and came back within ten minutes.")
+
+
 class NodeSchema(Fields):
     cluster = serializers.CharField()
     name = serializers.CharField()
     pool = serializers.CharField()
     flavor = serializers.CharField(allow_null=True)
     state = serializers.ChoiceField(choices=NODE_STATES)
-    cordoned = serializers.BooleanField()
+    cordoned = serializers.BooleanField(help_text="By hand or by a taint: it starts nothing new.")
+    barred_by = serializers.CharField(allow_null=True, help_text="The taint that does it, as kubectl writes it.")
+    draining = serializers.BooleanField(
+        help_text="What may be preempted leaves within its grace; production ends by itself."
+    )
+    quarantine = QuarantineSchema(
+        allow_null=True, help_text="It came and went too often: it keeps what it runs and starts nothing."
+    )
     capacity = NodeAmountsSchema(help_text="What is in service.")
     free = NodeAmountsSchema(help_text="What could be started on it; 0 while it starts nothing.")
     topology = serializers.DictField(child=serializers.CharField(), help_text="Level → domain.")
@@ -79,6 +100,7 @@ class NodeViewSet(BerthViewSet):
         "recover": Action.NODE_OPERATE,
         "cordon": Action.NODE_OPERATE,
         "uncordon": Action.NODE_OPERATE,
+        "drain": Action.NODE_OPERATE,
         "fail_card": Action.NODE_OPERATE,
         "recover_card": Action.NODE_OPERATE,
     }
@@ -109,6 +131,7 @@ class NodeViewSet(BerthViewSet):
 
     @extend_schema(operation_id="nodes_recover", request=None, responses={202: NodeOrderSchema})
     def recover(self, request: Request, **_path: str) -> Response:
+        """Ends a quarantine; a simulated node comes back."""
         return self._order("recover")
 
     @extend_schema(operation_id="nodes_cordon", request=None, responses={202: NodeOrderSchema})
@@ -118,7 +141,13 @@ class NodeViewSet(BerthViewSet):
 
     @extend_schema(operation_id="nodes_uncordon", request=None, responses={202: NodeOrderSchema})
     def uncordon(self, request: Request, **_path: str) -> Response:
+        """Ends a cordon, a drain and a quarantine."""
         return self._order("uncordon")
+
+    @extend_schema(operation_id="nodes_drain", request=None, responses={202: NodeOrderSchema})
+    def drain(self, request: Request, **_path: str) -> Response:
+        """A cordon that sends away what may be preempted, each with its tier's grace."""
+        return self._order("drain")
 
     @extend_schema(operation_id="nodes_cards_fail", request=None, responses={202: NodeOrderSchema})
     def fail_card(self, request: Request, **_path: str) -> Response:
@@ -147,6 +176,16 @@ class NodeViewSet(BerthViewSet):
         return Response(node_document(node_facts([node])[0]))
 
 
+def _quarantine(facts: NodeFacts) -> dict[str, Any] | None:
+    if facts.quarantined_until is None:
+        return None
+    flaps = facts.node.flaps
+    reason = ngettext(
+        "Lost contact %(count)d time within ten minutes.", "Lost contact %(count)d times within ten minutes.", flaps
+    )
+    return {"until": facts.quarantined_until, "reason": reason % {"count": flaps}, "flaps": flaps}
+
+
 def node_document(facts: NodeFacts) -> dict[str, Any]:
     node = facts.node
     return {
@@ -156,6 +195,9 @@ def node_document(facts: NodeFacts) -> dict[str, Any]:
         "flavor": node.flavor.name if node.flavor is not None else None,
         "state": facts.state,
         "cordoned": node.cordoned,
+        "barred_by": node.barred_by or None,
+        "draining": node.draining,
+        "quarantine": _quarantine(facts),
         "capacity": {"gpu": cards(facts.usable_m), "cpu": cards(node.cpu_m), "memory_gib": gib(node.memory_mib)},
         "free": {
             "gpu": cards(facts.free_m),
@@ -168,6 +210,7 @@ def node_document(facts: NodeFacts) -> dict[str, Any]:
                 "index": each.card.index,
                 "mode": each.card.mode,
                 "health": each.card.health,
+                "failed_by": each.card.failed_by or None,
                 "held": cards(each.held_m),
             }
             for each in facts.cards

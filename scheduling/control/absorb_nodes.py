@@ -100,6 +100,8 @@ def _update(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, 
     sign = now if seen.ready else min(seen.last_sign_at or now, now)
     changes: dict[str, object] = {"uid": seen.uid, "barred_by": seen.barred_by[:200], "last_sign_at": sign}
     changes["cordoned"] = seen.cordoned
+    if node.cordoned and not seen.cordoned:
+        changes["draining"] = False
     if node.state != state:
         changes["state"] = state
         if state == Node.State.READY:

@@ -17,6 +17,7 @@ from scheduling.control.absorb import Absorbed, absorb_observations
 from scheduling.control.apply import Applied, apply_plan
 from scheduling.control.apply_waits import WaitMemory
 from scheduling.control.dispatch import Dispatcher
+from scheduling.control.draining import drain_nodes
 from scheduling.control.limits import enforce_limits
 from scheduling.control.lock import Leadership, holder_name, leader_name, note_finished_cycle, rest, take_lead
 from scheduling.control.planning import Planned, plan_cycle
@@ -29,6 +30,7 @@ from scheduling.selectors.snapshot_rows import to_ms
 from scheduling.transitions import StaleEpochError
 
 logger = logging.getLogger(__name__)
+ALARM_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Loop:
     _dispatcher: Dispatcher = field(default_factory=Dispatcher)
     _take_down: TakeDown = field(default_factory=TakeDown)
     _told: WaitMemory = field(default_factory=WaitMemory)
+    _alarm_again_at: float = 0.0
 
     def turn(self) -> Turn | None:
         """One turn; None when another leads, now or by the end. Raises what the planner or the database raised, written down."""
@@ -79,7 +82,9 @@ class Loop:
     def _turn(self, leadership: Leadership) -> Turn:
         began = clock.monotonic()
         absorbed = retry_broken_off(partial(absorb_observations, leadership, clock.now()))
+        self._alarm_of_held(absorbed.held_nodes)
         retry_broken_off(partial(enforce_limits, leadership, clock.now()))
+        retry_broken_off(partial(drain_nodes, leadership, self.policy, clock.now()))
         now = clock.now()
         snapshot = load_snapshot(now)
         loaded = clock.monotonic()
@@ -114,6 +119,14 @@ class Loop:
         applied = apply_plan(planned, now=now, leadership=leadership, memory=memory)
         self._told = memory
         return applied
+
+    def _alarm_of_held(self, nodes: list[str]) -> None:
+        """Once a minute while it lasts: most likely it is our own network that fails (F27)."""
+        if nodes and clock.monotonic() >= self._alarm_again_at:
+            self._alarm_again_at = clock.monotonic() + ALARM_EVERY_S
+            logger.error(
+                "more nodes show no life than may be lost at once: nothing is ended on nodes=%s", ",".join(nodes)
+            )
 
     def _renew(self, leadership: Leadership) -> None:
         """Keep the lease through a long turn. Raises StaleEpochError when it was lost meanwhile."""

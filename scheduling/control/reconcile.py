@@ -30,7 +30,7 @@ class Drift:
 def reconcile_clusters() -> Drift:
     """One pass over every cluster that answers."""
     drift = Drift()
-    for cluster in Cluster.objects.order_by("pk"):
+    for cluster in Cluster.objects.filter(reachable=True).order_by("pk"):
         try:
             _reconcile(cluster, port_of(cluster), drift)
         except ClusterUnreachableError as error:

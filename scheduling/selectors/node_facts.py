@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db.models import Sum
 
+from berth.common import clock
 from scheduling.models import Card, Lease, Node, NodeDomain
 
 UNITS_PER_MILLI = 7
@@ -23,17 +24,28 @@ class CardFacts:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """Free amounts of a node that starts nothing (lost, not ready, cordoned) are 0."""
+    """Free amounts of a node that starts nothing (lost, not ready, cordoned, in quarantine) are 0. `now` is business time."""
 
     node: Node
     cards: tuple[CardFacts, ...]
     topology: dict[str, str]
     cpu_held_m: int
     memory_held_mib: int
+    now: datetime
 
     @property
     def state(self) -> str:
-        return "cordoned" if self.node.cordoned and self.node.state == Node.State.READY else self.node.state
+        if self.node.state != Node.State.READY:
+            return self.node.state
+        if self.node.cordoned or self.node.draining:
+            return "cordoned"
+        return self.node.state if self.quarantined_until is None else "quarantined"
+
+    @property
+    def quarantined_until(self) -> datetime | None:
+        """None where none is in force."""
+        until = self.node.quarantined_until
+        return until if until is not None and until > self.now else None
 
     @property
     def last_sign_at(self) -> datetime | None:
@@ -67,7 +79,7 @@ class NodeFacts:
 
 def node_facts(nodes: Sequence[Node]) -> list[NodeFacts]:
     """In the order of `nodes`."""
-    ids = [node.pk for node in nodes]
+    now, ids = clock.now(), [node.pk for node in nodes]
     cards: dict[int, list[Card]] = defaultdict(list)
     for card in Card.objects.filter(node_id__in=ids).order_by("node_id", "index"):
         cards[card.node_id].append(card)
@@ -89,6 +101,7 @@ def node_facts(nodes: Sequence[Node]) -> list[NodeFacts]:
             topology=topology[node.pk],
             cpu_held_m=used[node.pk][0],
             memory_held_mib=used[node.pk][1],
+            now=now,
         )
         for node in nodes
     ]

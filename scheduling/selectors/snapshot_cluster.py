@@ -89,10 +89,10 @@ def _read_flavors(pool_index: Mapping[int, int]) -> tuple[Flavor, ...]:
 
 
 def _read_nodes(now: datetime, pool_index: Mapping[int, int], flavor_index: Mapping[int, int]) -> Nodes:
-    """A cordoned node, and one in quarantine for flapping, starts nothing and keeps what it runs."""
+    """A cordoned node, one that is drained, and one in quarantine for flapping starts nothing and keeps what it runs."""
     rows = fetch(
         "SELECT id, name, pool_id, flavor_id, cpu_m, memory_mib, max_pods, state, coalesce(measured_ppm, -1),"
-        " cordoned OR coalesce(quarantined_until > %s, false) FROM scheduling_node ORDER BY id",
+        " cordoned OR draining OR coalesce(quarantined_until > %s, false) FROM scheduling_node ORDER BY id",
         [now],
     )
     ids, names, pools, flavors, cpu, memory, max_pods, states, measured, barred = columns_of(rows, 10)

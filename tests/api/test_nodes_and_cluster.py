@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from berth.common import clock
 from scheduling.api.cluster import ClusterSchema
 from scheduling.api.nodes import NodeSchema
 from scheduling.models import Cycle, Node, Run
@@ -26,7 +27,7 @@ from tests.factories.worlds import World, a_world
 
 pytestmark = pytest.mark.django_db
 AT = datetime(2026, 11, 29, 10, tzinfo=UTC)
-ORDERS = ["fail", "recover", "cordon", "uncordon", "cards/0/fail", "cards/0/recover"]
+ORDERS = ["fail", "recover", "cordon", "uncordon", "drain", "cards/0/fail", "cards/0/recover"]
 
 
 def test_a_node_tells_its_cards_what_is_free_and_where_it_sits(client_for: ClientFor) -> None:
@@ -50,6 +51,30 @@ def test_a_cordoned_node_has_nothing_free(client_for: ClientFor) -> None:
     found = client_for(world.member).get(f"/api/v1/nodes/{node.cluster.name}/{node.name}").json()
 
     assert (found["state"], found["free"]["gpu"], found["capacity"]["gpu"]) == ("cordoned", 0, 8)
+
+
+def test_a_node_in_quarantine_tells_until_when_and_why_and_an_admin_ends_it(client_for: ClientFor) -> None:
+    """F26."""
+    world = a_world(nodes=0)
+    node = a_node(flavor=world.flavor, quarantined_until=clock.now() + timedelta(minutes=5), flaps=4)
+    address = f"/api/v1/nodes/{node.cluster.name}/{node.name}"
+
+    found = client_for(world.member).get(address).json()
+
+    assert (found["state"], found["free"]["gpu"], found["quarantine"]["flaps"]) == ("quarantined", 0, 4)
+    assert found["quarantine"]["reason"] == "Lost contact 4 times within ten minutes."
+    Node.objects.update(quarantined_until=clock.now() - timedelta(seconds=1))
+    assert client_for(world.member).get(address).json()["quarantine"] is None
+
+
+def test_a_card_that_stands_for_one_without_a_name_says_so(client_for: ClientFor) -> None:
+    world = a_world(nodes=1)
+    node = world.flavor.nodes.get()
+    node.cards.filter(index=7).update(health="failed", failed_by="counted", failed_at=AT)
+
+    cards = client_for(world.member).get(f"/api/v1/nodes/{node.cluster.name}/{node.name}").json()["cards"]
+
+    assert [(card["health"], card["failed_by"]) for card in cards[6:]] == [("ok", None), ("failed", "counted")]
 
 
 def test_the_partition_of_another_tenant_is_not_seen(client_for: ClientFor) -> None:

@@ -1,5 +1,6 @@
 """Nodes that come and go, nodes over the limit of losses, and cards that are missing without a name. F26, F27 on the simulated cluster."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from berth.common import clock
 from scheduling.cluster.virtual import FailNode, NodeFailure, RecoverNode
 from scheduling.control.absorb_nodes import absorb_nodes
+from scheduling.control.node_operations import order_node
 from scheduling.control.observed import SeenNode
-from scheduling.models import Card, Node, NodeInterval
+from scheduling.models import Card, Node, NodeInterval, Preemption
 from scheduling.selectors.cluster_state import cluster_state
 from tests.factories import a_platform_admin
 from tests.integration.loop_scene import Scene
@@ -158,12 +160,57 @@ def test_a_card_that_gets_a_name_stands_for_itself(scene: Scene) -> None:
     assert _out(node) == {2: "named"}
 
 
+def test_a_drained_node_sends_away_what_may_be_preempted_and_lets_production_end(scene: Scene) -> None:
+    """SCH-01, I7."""
+    scene.add_nodes(1)
+    admin, queue = a_platform_admin(), scene.a_queue(8)
+    kept = scene.submit(queue, cards=4, seconds=None, tier="production")
+    sent = scene.submit(queue, cards=4, seconds=None, tier="development")
+    scene.turn()
+    scene.go_on(10)
+    node = scene.run_of(sent).pods.get().node
+
+    order_node(admin, node, "drain")
+    for _ in range(3):
+        scene.go_on(6)
+
+    node.refresh_from_db()
+    notice = Preemption.objects.get()
+    assert (node.cordoned, node.draining, scene.states(kept, sent)) == (True, True, ["running", "queued"])
+    assert (notice.run_id, notice.reason, notice.outcome) == (sent.runs.get().pk, "drain", "left")
+    assert (notice.grace_until - notice.notice_at).total_seconds() == 300
+
+    order_node(admin, node, "uncordon")
+    for _ in range(2):
+        scene.go_on(6)
+    node.refresh_from_db()
+    assert (node.cordoned, node.draining, scene.states(kept, sent)) == (False, False, ["running", "running"])
+
+
+def test_an_admin_ends_a_quarantine_and_what_was_counted_is_forgotten(scene: Scene) -> None:
+    """F26."""
+    node = scene.add_nodes()[0]
+    until = clock.now() + timedelta(minutes=5)
+    Node.objects.filter(pk=node.pk).update(quarantined_until=until, flaps=3, went_at=[clock.now()] * 3)
+    job = scene.submit(scene.a_queue(8), seconds=None)
+    scene.go_on(1)
+    before = scene.states(job)
+
+    order_node(a_platform_admin(), node, "recover")
+    scene.go_on(1)
+    scene.go_on(1)
+
+    assert (before, scene.states(job)) == (["queued"], ["running"])
+    _see(scene, node, ready=False)
+    _see(scene, node)
+    node.refresh_from_db()
+    assert (node.quarantined_until, len(node.went_at)) == (None, 1)
+
+
 def _see(scene: Scene, node: Node, **what: Any) -> Any:
     node.refresh_from_db()
-    fields: dict[str, Any] = {"lost": "", "bad_cards": (), **what}
-    seen = SeenNode(
-        name=node.name, uid=node.uid, ready=not fields["lost"], cordoned=False, last_sign_at=clock.now(), **fields
-    )
+    fields: dict[str, Any] = {"lost": "", "bad_cards": (), "ready": not what.get("lost"), **what}
+    seen = SeenNode(name=node.name, uid=node.uid, cordoned=False, last_sign_at=clock.now(), **fields)
     return absorb_nodes(scene.cluster, [seen], now=clock.now(), epoch=scene.turn().epoch)
 
 
