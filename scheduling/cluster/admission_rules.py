@@ -100,6 +100,10 @@ POD_RULES = Rules(
         "an image is written in lower case, as registry/path:tag or with a whole sha256 digest": (
             f"variables.containers.all(c, has(c.image) && c.image.matches(r'{_IMAGE}'))"
         ),
+        "at most 256 labels and 256 KiB in an environment variable": (
+            "size(variables.labels) <= 256 && variables.containers.all(c, !has(c.env)"
+            " || c.env.all(e, !has(e.value) || size(e.value) <= 262144))"
+        ),
         "the label berth.dev/tenant has to be that of the namespace": (
             "!('berth.dev/tenant' in variables.labels)"
             " || variables.labels['berth.dev/tenant'] == namespaceObject.metadata.labels['berth.dev/tenant']"
