@@ -299,7 +299,7 @@ class JobSchema(Fields):
 
 class EventSchema(Fields):
     at = serializers.DateTimeField()
-    kind = serializers.ChoiceField(choices=["job", "run", "wait", "preempt", "loan", "not-charged"])
+    kind = serializers.ChoiceField(choices=["job", "run", "wait", "preempt", "loan", "not-charged", "checkpoint"])
     code = serializers.CharField()
     reason = serializers.CharField(allow_null=True)
     message = serializers.CharField()

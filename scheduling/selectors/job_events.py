@@ -1,6 +1,6 @@
 """Everything that happened to a job as one timeline: states, reasons to wait, notices, loans, and what was not charged."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F, Max, Min, Sum
 from django.db.models.functions import Lower, Upper
 
-from scheduling.models import Job, LeaseSegment, Loan, Preemption, Transition, WaitReason
+from scheduling.models import Job, LeaseSegment, Loan, Preemption, Run, Transition, WaitReason
 from scheduling.selectors.job_costs import SecondsOf
 
 UNITS_PER_CARD = 7000
@@ -17,7 +17,7 @@ MOST_WAITS = 500
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """`kind`: `job`, `run`, `wait`, `preempt`, `loan`, `not-charged`; `code` is of that kind's closed list.
+    """`kind`: `job`, `run`, `wait`, `preempt`, `loan`, `not-charged`, `checkpoint`; `code` is of that kind's closed list.
 
     `until` where the thing lasted and has ended or a date is known; `card_s` whole card-seconds of what was not charged;
     `cards_m` milli-cards of a loan.
@@ -39,13 +39,15 @@ class JobEvent:
 
 def job_events(job: Job) -> list[JobEvent]:
     """Oldest first; six queries. Names nobody but the job's own people."""
-    numbers = dict(job.runs.values_list("pk", "number"))
+    runs = list(job.runs.order_by("number"))
+    numbers = {run.pk: run.number for run in runs}
     events = [
         *_transitions(job, numbers),
         *_waits(job),
         *_preemptions(job, numbers),
         *_loans(job, numbers),
         *_not_charged(job),
+        *_checkpoints(job, runs),
     ]
     return sorted(events, key=lambda event: event.at)
 
@@ -91,6 +93,18 @@ def _loans(job: Job, numbers: dict[int, int]) -> Iterator[JobEvent]:
         )
         if row.ended_at is not None:
             yield JobEvent(at=row.ended_at, kind="loan", code="ended", reason=row.why, run=run, cards_m=row.amount_m)
+
+
+def _checkpoints(job: Job, runs: Sequence[Run]) -> Iterator[JobEvent]:
+    """Of each run the last checkpoint that it reported whole, and that it began from an earlier one's."""
+    saved = False
+    for run in runs:
+        if run.resumes and run.started_at is not None:
+            yield JobEvent(at=run.started_at, kind="checkpoint", code="resumed" if saved else "asked", run=run.number)
+        if run.checkpoint_at is not None:
+            path = run.checkpoint_path or f"{job.checkpoint_path.rstrip('/')}/r{run.number}"
+            yield JobEvent(at=run.checkpoint_at, kind="checkpoint", code="saved", message=path, run=run.number)
+            saved = True
 
 
 def _not_charged(job: Job) -> Iterator[JobEvent]:

@@ -55,6 +55,13 @@ class JobView:
         return self.runs[0] if self.runs and self.runs[0].run.ended_at is None else None
 
     @property
+    def told(self) -> Run | None:
+        """The newest run that reported something, else the newest of a job that saves itself; None where nothing is to be told."""
+        reported = next((row.run for row in self.runs if row.run.reported_at is not None), None)
+        newest = self.runs[0].run if self.runs and self.job.checkpoint_path else None
+        return reported or newest
+
+    @property
     def own_m(self) -> int:
         """What the live run holds inside its tenant's nominal, in milli-cards."""
         return self.live_run.cards_m - self.live_run.borrowed_m if self.live_run else 0

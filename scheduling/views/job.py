@@ -18,6 +18,7 @@ from scheduling.selectors.job_page import job_view, visible_job
 from scheduling.selectors.quota_lines import cohort_members
 from scheduling.services.cancel import cancel_job
 from scheduling.services.parking import resume_job, suspend_job
+from scheduling.views.job_log import LINES, last_words, log_card
 from tenants.access.page_request import PageRequest
 from tenants.models import User
 from tenants.permissions import Action, can
@@ -36,6 +37,7 @@ def job(request: PageRequest, job_id: int) -> HttpResponse:
 
     def draw(region: dict[str, Any]) -> HttpResponse:
         view = job_view(request.user, seen)
+        may_read = can(request.user, Action.LOG_READ, seen.tenant)
         context = {
             "view": view,
             "labels": sorted((key, value) for key, value in seen.labels.items() if not key.startswith(PREFIX)),
@@ -45,8 +47,12 @@ def job(request: PageRequest, job_id: int) -> HttpResponse:
             "grace_s": GRACE_S.get(seen.tier),
             "may_operate": _may_operate(request.user, seen),
             "may_submit": can(request.user, Action.JOB_SUBMIT, seen.tenant),
+            "may_read_logs": may_read,
+            "last_words": last_words(request, seen),
             **region,
         }
+        if not region["is_region"]:
+            context |= {"job": seen, "card": log_card(request, seen) if may_read else None, "log_lines": LINES}
         return render(request, "scheduling/job_live.html" if region["is_region"] else "scheduling/job.html", context)
 
     version = (freshness.cycle, seen.state, seen.cost_amount, seen.cost_as_of, seen.runs_count, seen.cancel_asked_at)

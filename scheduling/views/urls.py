@@ -3,6 +3,7 @@
 from django.urls import path
 
 from scheduling.views.job import cancel, job, resume, suspend
+from scheduling.views.job_log import job_log
 from scheduling.views.jobs import jobs
 from scheduling.views.quota import queue, quota
 from scheduling.views.submit import preview, submit
@@ -10,6 +11,7 @@ from scheduling.views.submit import preview, submit
 urlpatterns = [
     path("jobs/", jobs, name="jobs"),
     path("jobs/<int:job_id>/", job, name="job"),
+    path("jobs/<int:job_id>/log/", job_log, name="job-log"),
     path("jobs/<int:job_id>/cancel/", cancel, name="job-cancel"),
     path("jobs/<int:job_id>/suspend/", suspend, name="job-suspend"),
     path("jobs/<int:job_id>/resume/", resume, name="job-resume"),

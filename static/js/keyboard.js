@@ -37,6 +37,7 @@
     "[": () => document.querySelector('a[rel="prev"]')?.click(),
     "]": () => document.querySelector('a[rel="next"]')?.click(),
     ".": () => { const menu = document.querySelector("[data-key-actions]"); if (menu) { menu.open = true; menu.querySelector("a, button").focus(); } },
+    l: () => { const log = link("log"); if (log) { log.scrollIntoView({ block: "start" }); log.focus({ preventScroll: true }); } },
     p: () => document.dispatchEvent(new Event("berth:pause")),
   };
 

@@ -89,6 +89,16 @@
     judge();
   });
 
+  /* A log that is read at its end goes on being read at its end; one that was scrolled up stays where it is. */
+  const atEnd = (box) => box.scrollHeight - box.scrollTop - box.clientHeight < 24;
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const box = event.detail.target.closest("[data-log]");
+    if (box) box.dataset.follows = box.dataset.follows === undefined || atEnd(box) ? "yes" : "no";
+  });
+  document.addEventListener("htmx:afterSwap", () => {
+    document.querySelectorAll("[data-log][data-follows=yes]").forEach((box) => { box.scrollTop = box.scrollHeight; });
+  });
+
   /* A region may carry the header's as-of line with it: one truth about the age of what is shown. */
   document.addEventListener("htmx:afterRequest", (event) => {
     const status = event.detail.xhr ? event.detail.xhr.status : 0;

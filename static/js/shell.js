@@ -56,8 +56,9 @@
     event.target.closest("[data-closes]")?.closest("dialog")?.close();
     if (event.target.closest("[data-print]")) window.print();
     const copy = event.target.closest("[data-copy]");
-    if (copy) {
-      navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent.trim());
+    const copied = copy && document.getElementById(copy.dataset.copy);
+    if (copied) {
+      navigator.clipboard.writeText(copied.textContent.trim());
       copy.textContent = copy.dataset.wordDone;
     }
   });

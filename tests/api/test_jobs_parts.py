@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
@@ -14,7 +15,7 @@ from scheduling.states import JobState
 from scheduling.transitions import Cause, move_job
 from tests.api.conftest import ClientFor
 from tests.api.problems import code_of
-from tests.factories import a_lease, a_run, an_outsider_member
+from tests.factories import a_job, a_lease, a_run, an_outsider_member
 from tests.factories.worlds import World, a_world
 
 pytestmark = pytest.mark.django_db
@@ -78,6 +79,30 @@ def test_events_are_one_timeline_of_states_notices_loans_and_what_was_not_charge
         "grace", 120, "2026-11-29T11:00:00Z", "2026-11-29T11:01:00Z",
     )  # fmt: skip
     assert set(events[0]) == set(EventSchema().fields)
+
+
+def test_the_timeline_tells_what_was_saved_and_what_a_run_resumed_from(client_for: ClientFor) -> None:
+    world = a_world()
+    job = a_job(world.queue, checkpoint_path="/ckpt", submitted_at=START, runs_count=2)
+    times: dict[str, Any] = {
+        "admitted_at": START,
+        "started_at": START,
+        "state": "ended",
+        "ended_at": START + timedelta(hours=2),
+    }
+    a_run(job, checkpoint_at=START + timedelta(minutes=50), checkpoint_state="writing", **times)
+    a_run(job, number=2, resumes=True, **times | {"started_at": START + timedelta(hours=1)})
+
+    events = client_for(world.member).get(address(job, "events")).json()["results"]
+
+    saved, resumed = (event for event in events if event["kind"] == "checkpoint")
+    assert (saved["code"], saved["at"], saved["run"], saved["message"]) == (
+        "saved",
+        "2026-11-29T10:50:00Z",
+        1,
+        "/ckpt/r1",
+    )
+    assert (resumed["code"], resumed["at"], resumed["run"]) == ("resumed", "2026-11-29T11:00:00Z", 2)
 
 
 def test_a_run_says_what_it_holds_where_whose_it_is_and_until_when(client_for: ClientFor) -> None:

@@ -149,6 +149,25 @@ def test_after_a_lost_node_only_time_on_cards_counts_as_running(scene: Scene, si
     expect(runs).to_contain_text("run r2; all runs together 2 h 48 min")
 
 
+def test_a_job_that_saves_itself_shows_what_it_reported_last(scene: Scene, sign_in: SignIn) -> None:
+    job = add_job(scene, "algo-b", "sft-qwen", state="running", ago=140, checkpoint_path="/ckpt")
+    run = add_run(scene, job)
+    run.progress_ppm, run.step, run.checkpoint_state = 420_000, 12_000, "writing"
+    run.checkpoint_at, run.checkpoint_path = scene.now - timedelta(minutes=6), "/ckpt/r1/step-11000"
+    run.reported_at = scene.now
+    run.save()
+
+    page = sign_in("algo-b-member", f"/jobs/{job.pk}/")
+
+    saved = page.locator(".b-facts > div", has=page.get_by_role("heading", name="Last checkpoint"))
+    expect(saved.locator(".b-figure")).to_have_text(re.compile(r"^[6-9] min ago$"))
+    expect(saved).to_contain_text("/ckpt/r1/step-11000")
+    expect(saved).to_contain_text("the next one is being written")
+    expect(saved).to_contain_text("reported progress 42% · step 12,000")
+    timeline = page.locator("section", has=page.get_by_role("heading", name="Timeline"))
+    expect(timeline).to_contain_text("the last that run r1 reported as saved")
+
+
 def test_header_and_timeline_tell_the_end_by_the_clusters_clock(scene: Scene, sign_in: SignIn) -> None:
     """The loop saw it three minutes later: that instant is the record's, not the job's."""
     ended = scene.now - timedelta(minutes=3)

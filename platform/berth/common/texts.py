@@ -3,6 +3,7 @@
 Pure: no Django. Callers put the error into words.
 """
 
+import re
 import unicodedata
 from typing import Final
 
@@ -11,6 +12,10 @@ JOINERS: Final = frozenset("\u200c\u200d")
 LINE_ENDS: Final = frozenset("\t\n\r")
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Controls, format characters (bidirectional overrides, zero width spaces), halves of surrogate pairs, odd line ends."""
+
+
+_TERMINAL: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[@-Z\\^_]")
+"""Colours, cursor moves and window titles, as terminals read them."""
 
 
 def refused_character(text: str, *, prose: bool = False) -> str | None:
@@ -22,6 +27,21 @@ def refused_character(text: str, *, prose: bool = False) -> str | None:
         if unicodedata.category(char) in _INVISIBLE and char not in allowed:
             return f"U+{ord(char):04X}"
     return None
+
+
+def without_controls(output: str) -> str:
+    """A program's output as lines that are safe to show: no terminal sequences, of a line drawn over itself the last state, and
+    nothing else that cannot be seen but tabs and joiners (W18)."""
+    lines = _TERMINAL.sub("", output).split("\n")
+    return "\n".join(_visible(line.rstrip("\r").rpartition("\r")[2]) for line in lines)
+
+
+def _visible(line: str) -> str:
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(
+        char for char in line if char in JOINERS or char == "\t" or unicodedata.category(char) not in _INVISIBLE
+    )
 
 
 def is_blank(text: str) -> bool:

@@ -57,11 +57,18 @@ DOCUMENT_STATES: Final[Mapping[str, Sign]] = {
     "issued": Sign("succeeded", "teal", _("issued, cannot change")),
 }
 
+LOG_STATES: Final[Mapping[str, Sign]] = {
+    "live": Sign("running", "blue", _("live")),
+    "kept": Sign("succeeded", "teal", _("kept copy")),
+    "none": Sign("cancelled", "neutral", _("no log")),
+}
+
 SIGNS: Final[Mapping[str, Mapping[str, Sign]]] = {
     "job": JOB_STATES,
     "run": RUN_STATES,
     "end": END_REASONS,
     "document": DOCUMENT_STATES,
+    "log": LOG_STATES,
 }
 
 TIERS: Final[Mapping[str, Any]] = {
