@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db.backends.postgresql.creation import DatabaseCreation
+from xdist.scheduler import LoadFileScheduling
 
 from berth.common import clock
 from tests.chromium import find_chromium
+
+REAL_NODES = "tests/kubernetes/real/"
 
 
 def _drop_by_force(creation: Any, test_database_name: str, verbosity: int) -> None:
@@ -31,6 +34,24 @@ def pytest_configure() -> None:
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
         "logs": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     }
+
+
+class _OneMachine(LoadFileScheduling):
+    """A file's tests on one worker; all files on real nodes on the same one, so that the nodes are started once; these first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return REAL_NODES if nodeid.startswith(REAL_NODES) else str(super()._split_scope(nodeid))
+
+    def _assign_work_unit(self, node: Any) -> None:
+        # They take the longest, and mostly wait: begun last, they would be waited for alone.
+        if REAL_NODES in self.workqueue:
+            self.workqueue.move_to_end(REAL_NODES, last=False)
+        super()._assign_work_unit(node)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return _OneMachine(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,5 @@
+"""Takes more memory than it may."""
+
+held = []
+while True:
+    held.append(bytearray(8 << 20))

@@ -1,0 +1,54 @@
+"""A real node whose power fails: its job goes on elsewhere in time, and what was there never comes back."""
+
+import subprocess
+import time
+from datetime import UTC, datetime
+
+from scheduling.models import Job, Node, Run
+from tests.kubernetes.real.cluster import cluster
+from tests.kubernetes.real.scene import OnNodes
+
+REPLACED_WITHIN_S = 30.0
+QUIET_S = 5.0
+
+
+def seconds_since_heartbeat(real: OnNodes, node: str) -> float:
+    lease = real.client.send("GET", f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{node}")
+    return (datetime.now(UTC) - datetime.fromisoformat(lease["spec"]["renewTime"])).total_seconds()
+
+
+def test_a_node_that_is_killed_is_replaced_in_time_and_its_old_pod_fenced_when_it_returns(real: OnNodes) -> None:
+    """F24, F25."""
+    job = real.submit("waiting.py")
+    real.until_said(job, "waiting")
+    first = Run.objects.get(job=job)
+    home = first.pods.get().node.name
+    # Halfway between two heartbeats: a node that dies right after one is known to be lost as long after it, and no sooner.
+    real.until(lambda: seconds_since_heartbeat(real, home) > QUIET_S, lambda: "a node between two heartbeats")
+
+    cluster().kill(home)
+    began = time.monotonic()
+    try:
+        real.until(lambda: Run.objects.filter(job=job, number=2).exists(), lambda: "the replacement")
+        took = time.monotonic() - began
+        second = real.until_state(job, "running")
+    finally:
+        cluster().restart(home)
+
+    first.refresh_from_db()
+    assert took <= REPLACED_WITHIN_S
+    assert (first.state, first.end_reason, first.fenced) == ("ended", "node-lost", True)
+    assert second.number == 2
+    assert second.pods.get().node.name != home
+
+    real.until(lambda: Node.objects.get(name=home).state == "ready", lambda: "the node's return")
+    real.until(lambda: len(real.pods_of(real.lender)) == 1, lambda: "the old pod to be gone")
+    asked = cluster().enter(
+        home, "ctr", "--address", "/run/containerd.sock", "--namespace", "k8s.io", "tasks", "list", "-q"
+    )
+    assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split() == []
+    assert [pod["spec"]["nodeName"] for pod in real.pods_of(real.lender)] == [second.pods.get().node.name]
+    job = Job.objects.get(pk=job.pk)
+    assert (job.state, job.node_losses, Run.objects.filter(job=job).count()) == ("running", 1, 2)
+    first.refresh_from_db()
+    assert first.end_reason == "node-lost"
