@@ -60,9 +60,11 @@ class CandidateBook:
         for tenant in sorted(self._state.touched):
             line = lines.get(tenant)
             if line:
-                lines[tenant] = [candidate for candidate in line if self._state.leaving_ms[candidate.run] >= NEVER]
+                if tenant in self._state.thinned:
+                    lines[tenant] = [candidate for candidate in line if self._state.leaving_ms[candidate.run] >= NEVER]
                 self._place(tenant)
         self._state.touched.clear()
+        self._state.thinned.clear()
 
     def _place(self, tenant: int) -> None:
         """Move a tenant to where it belongs among the borrowers, or out of them."""

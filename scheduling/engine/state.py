@@ -91,6 +91,8 @@ class State:
     heads: list[Head] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
     """Tenants whose use in the picture of after changed since somebody last looked."""
+    thinned: set[int] = field(default_factory=set)
+    """Those of `touched` of whom somebody leaves since then."""
     leaving: set[int] = field(default_factory=set)
     leaves_on: dict[int, int] = field(default_factory=dict)
     """When the last of those who leave a node should be gone."""
@@ -221,6 +223,7 @@ class State:
         self._note_leaving(victim.run, leaves_ms)
         if self.runs.leaf[victim.run] >= 0:
             self.touched.add(self.tree.tenant[self.runs.leaf[victim.run]])
+            self.thinned.add(self.tree.tenant[self.runs.leaf[victim.run]])
         self.victims.append(victim)
 
     def _note_leaving(self, run: int, leaves_ms: int) -> None:

@@ -192,6 +192,7 @@ class _Search:
         self._tried = True
         touched: list[tuple[Rank, int, int, list[Candidate]]] = []
         self._push(touched, tenant, own, 0)
+        # A list of its own: claims that succeed change the book's.
         outside = iter([entry for entry in book.borrowers() if entry[1] != tenant] if self._ask.own else [])
         upcoming = next(outside, None)
         while touched or upcoming:
