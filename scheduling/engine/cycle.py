@@ -48,10 +48,11 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
 
     drain(state)
     promises = Promises(state, rules, classes)
-    started = promises.honour(line.eligible)
+    started = promises.honour([*line.eligible])
 
     aged = AgedBatch(state.table, policy)
-    contest = Contest(state, rules, classes, aged, [job for job in line.eligible if job not in started])
+    competing = {job: job_class for job, job_class in line.eligible.items() if job not in started}
+    contest = Contest(state, rules, classes, aged, competing)
     capacity = Capacity(snapshot, state.table, state.tree, rules)
     decider = Decider(state, rules, contest, capacity, aged, CandidateBook(state))
     decider.run()

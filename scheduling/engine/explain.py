@@ -16,7 +16,7 @@ from scheduling.engine.wait import Reason, ReasonBook
 def explain_waits(state: State, decider: Decider, barred: dict[int, Wait]) -> tuple[Wait, ...]:
     """In the cycle's order, then those who did not compete, by id."""
     reasons = ReasonBook(state, decider.rules)
-    places = Places([decider.contest.class_of(job) for job in decider.waiting])
+    places = Places(dict.fromkeys(map(decider.contest.class_of, decider.waiting)))
     ids, ahead, waits = state.snapshot.pending.ids, set[Id](), []
     for job in decider.waiting:
         waits.append(_explain(state, decider, reasons, places, job, ahead))

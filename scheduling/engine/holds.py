@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from scheduling.engine.classes import ClassBook
+from scheduling.engine.classes import ClassBook, JobClass
 from scheduling.engine.nodes import pool_bars_starts
 from scheduling.engine.plan import Wait
 from scheduling.engine.snapshot import Shape, Snapshot
@@ -13,46 +13,69 @@ UNKNOWN_QUEUE, QUEUE_CLOSED = "unknown-queue", "queue-closed"
 
 @dataclass(slots=True)
 class Sorted:
-    """`eligible` are indexes into Pending in id order; `waits` are the final answers for all others, by job index."""
+    """`eligible` are indexes into Pending in id order, with their classes; `waits` the final answers for all others, by index."""
 
-    eligible: list[int] = field(default_factory=list)
+    eligible: dict[int, JobClass] = field(default_factory=dict)
     waits: dict[int, Wait] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What is true of every job of a queue, shape and tier: `codes` bar it, and the class (None: no such queue) competes without."""
+
+    job_class: JobClass | None
+    codes: tuple[WaitCode, ...] = ()
+    detail: str = ""
 
 
 def sort_pending(snapshot: Snapshot, classes: ClassBook, now_ms: int) -> Sorted:
     """The contract's order of codes decides where several apply. A job that can never run blocks nobody."""
     pending = snapshot.pending
-    result = Sorted()
+    result, kinds = Sorted(), dict[tuple[int, int, int], _Kind]()
     barred = [pool_bars_starts(snapshot, pool, now_ms) for pool in range(len(snapshot.pools))]
-    columns = (pending.queue, pending.shape, pending.tier, pending.hold, pending.eligible_ms, pending.backoff_ms)
-    for job, (queue, shape, tier, hold, eligible_ms, backoff_ms) in enumerate(
-        zip(*(c.tolist() for c in columns), strict=True)
-    ):
-        codes = [snapshot.holds[hold]] if hold else []
-        if eligible_ms > now_ms:
-            codes.append(WaitCode.NOT_BEFORE)
-        if backoff_ms > now_ms:
-            codes.append(WaitCode.BACKOFF)
-        detail = ""
-        if queue < 0:
-            codes.append(WaitCode.IMPOSSIBLE)
-            detail = UNKNOWN_QUEUE
+    by_itself = (pending.hold != 0) | (pending.eligible_ms > now_ms) | (pending.backoff_ms > now_ms)
+    columns = (pending.queue, pending.shape, pending.tier)
+    keys = zip(*(column.tolist() for column in columns), strict=True)
+    for job, (key, held) in enumerate(zip(keys, by_itself.tolist(), strict=True)):
+        kind = kinds.get(key)
+        if kind is None:
+            kind = kinds[key] = _kind(snapshot, classes, barred, *key)
+        if kind.job_class is None or kind.codes or held:
+            result.waits[job] = _wait(snapshot, job, kind, now_ms)
         else:
-            row = snapshot.queues[queue]
-            if barred[row.pool]:
-                codes.append(barred[row.pool])
-            detail = _impossible(classes, row.open and not row.draining, queue, shape, tier)
-            if detail:
-                codes.append(WaitCode.IMPOSSIBLE)
-        if codes:
-            first = min((WaitCode(code) for code in codes), key=_ORDER.__getitem__)
-            until = {WaitCode.NOT_BEFORE: eligible_ms, WaitCode.BACKOFF: backoff_ms}.get(first)
-            detail = detail if first == WaitCode.IMPOSSIBLE else ""
-            need = total_ask(snapshot.shapes[shape])
-            result.waits[job] = Wait(pending.ids[job], first, need, reserved_start_ms=until, detail=detail)
-        else:
-            result.eligible.append(job)
+            result.eligible[job] = kind.job_class
     return result
+
+
+def _kind(snapshot: Snapshot, classes: ClassBook, barred: list[str], queue: int, shape: int, tier: int) -> _Kind:
+    """As far as a glance tells; capacity and quota are weighed when the class is blocked."""
+    if queue < 0:
+        return _Kind(None, (WaitCode.IMPOSSIBLE,), UNKNOWN_QUEUE)
+    row = snapshot.queues[queue]
+    codes = [WaitCode(barred[row.pool])] if barred[row.pool] else []
+    job_class = classes.of(queue, shape, tier)
+    detail = job_class.impossible if row.open and not row.draining else QUEUE_CLOSED
+    if detail:
+        codes.append(WaitCode.IMPOSSIBLE)
+    return _Kind(job_class, tuple(codes), detail)
+
+
+def _wait(snapshot: Snapshot, job: int, kind: _Kind, now_ms: int) -> Wait:
+    """The first of what bars the job itself and all of its kind."""
+    pending = snapshot.pending
+    hold, eligible_ms, backoff_ms = int(pending.hold[job]), int(pending.eligible_ms[job]), int(pending.backoff_ms[job])
+    codes = [*kind.codes]
+    if hold:
+        codes.append(WaitCode(snapshot.holds[hold]))
+    if eligible_ms > now_ms:
+        codes.append(WaitCode.NOT_BEFORE)
+    if backoff_ms > now_ms:
+        codes.append(WaitCode.BACKOFF)
+    first = min(codes, key=_ORDER.__getitem__)
+    until = {WaitCode.NOT_BEFORE: eligible_ms, WaitCode.BACKOFF: backoff_ms}.get(first)
+    detail = kind.detail if first == WaitCode.IMPOSSIBLE else ""
+    need = total_ask(snapshot.shapes[int(pending.shape[job])])
+    return Wait(pending.ids[job], first, need, reserved_start_ms=until, detail=detail)
 
 
 _ORDER = {code: place for place, code in enumerate(WaitCode)}
@@ -67,10 +90,3 @@ def total_ask(shape: Shape) -> dict[str, int]:
         "memory_gib": sum(role.memory_mib * role.replicas for role in roles),
     }
     return {key: amount for key, amount in totals.items() if amount}
-
-
-def _impossible(classes: ClassBook, takes_jobs: bool, queue: int, shape: int, tier: int) -> str:
-    """Why the job can never run as far as a glance tells; capacity and quota are weighed when it is blocked."""
-    if not takes_jobs:
-        return QUEUE_CLOSED
-    return classes.of(queue, shape, tier).impossible

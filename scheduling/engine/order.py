@@ -5,7 +5,7 @@ starved, urgent, nominal before borrowing), then at each node of the tree by the
 submit, id. Under `order: submit` only submit and id count, over all tiers. The contest never decides whether a job starts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
 
@@ -26,32 +26,32 @@ STARVED, URGENT, NOMINAL, AGED_BATCH, BORROW, BAND = 0, 1, 2, 3, 4, 10
 ABOVE_ALL: Final = -1
 """Where roots of the quota tree meet: their parent, and the last of the heaps."""
 _TIER_BAND: Final = (2 * BAND, BAND, 0)
+_AGED_BATCH_BAND: Final = _TIER_BAND[Tier.DEVELOPMENT] + AGED_BATCH
 
 
 @dataclass(slots=True)
 class Line:
-    """Waiting jobs of one queue and tier in their order; `at` is the next."""
+    """Waiting jobs of one queue and tier in their order; `at` is the next, and `key` its key, None when none is left."""
 
-    jobs: list[int]
+    jobs: list[int] = field(default_factory=list)
     at: int = 0
+    key: Key | None = None
 
 
 class Contest:
     """`pop` names the next job; then call `replay` if the decision changed its queue's use, else `step`."""
 
     def __init__(
-        self, state: State, rules: TierRules, classes: ClassBook, aged: AgedBatch, eligible: list[int]
+        self, state: State, rules: TierRules, classes: ClassBook, aged: AgedBatch, competing: dict[int, JobClass]
     ) -> None:
-        self._state, self._rules, self.classes, self._aged = state, rules, classes, aged
+        self._state, self._rules, self.classes, self._aged, self._class_of = state, rules, classes, aged, competing
         pending = state.snapshot.pending
-        self._queue, self._shape, self._tier = pending.queue.tolist(), pending.shape.tolist(), pending.tier.tolist()
         self._priority, self._submit = pending.priority.tolist(), pending.submit_ms.tolist()
         self._by_submit = state.policy.order == "submit"
         self._projected_rank = state.shares.projected_rank
         starved = find_starved(pending, state.policy, state.now_ms)
         self.starved = starved.tolist()
-        self._class_of = self._list_classes(eligible)
-        self._lines = self._make_lines(eligible, starved)
+        self._lines = self._make_lines(starved)
         size = len(state.tree.nodes)
         self._heaps: list[list[tuple[Key, int]]] = [[] for _ in range(size + 1)]
         self._current: list[Key | None] = [None] * size
@@ -59,53 +59,68 @@ class Contest:
         self._leaves_of: dict[int, list[int]] = {}
         for leaf in self._lines:
             self._leaves_of.setdefault(state.tree.tenant[leaf], []).append(leaf)
-        self._alone = self._find_lone_children()
+        self._summit, self._climbs = self._find_climbs()
         for leaf in self._lines:
             self._play(leaf)
 
-    def _find_lone_children(self) -> set[int]:
-        """Nodes that are the only ones under their parent with a waiting job: whoever wins in one wins in its parent too."""
+    def _find_climbs(self) -> tuple[int, dict[int, list[tuple[int, int]]]]:
+        """The node under which everybody meets, and for each leaf the contests on its way there, as (child, parent).
+
+        A node that is the only one under its parent with a waiting job has no contest: whoever wins in it wins in its parent too.
+        """
         tree, rivals = self._state.tree, dict[int, set[int]]()
         for leaf in self._lines:
             for child in tree.path[leaf]:
                 rivals.setdefault(tree.parent[child], set()).add(child)
-        return {child for parent, found in rivals.items() if parent >= 0 and len(found) == 1 for child in found}
+        summit = ABOVE_ALL
+        while len(rivals.get(summit, ())) == 1 and not self._lines.keys() & rivals[summit]:
+            (summit,) = rivals[summit]
+        climbs = {}
+        for leaf in self._lines:
+            path = tree.path[leaf]
+            below = path[: path.index(summit)] if summit >= 0 else path
+            pairs = ((child, tree.parent[child]) for child in below)
+            climbs[leaf] = [(child, parent) for child, parent in pairs if parent == summit or len(rivals[parent]) > 1]
+        return summit, climbs
 
-    def _list_classes(self, eligible: list[int]) -> dict[int, JobClass]:
-        queue, shape, tier = self._queue, self._shape, self._tier
-        return {job: self.classes.of(queue[job], shape[job], tier[job]) for job in eligible}
-
-    def _make_lines(self, eligible: list[int], starved: Flags) -> dict[int, dict[int, Line]]:
+    def _make_lines(self, starved: Flags) -> dict[int, dict[int, Line]]:
         """lines[leaf][tier], leaves in index order."""
-        pending, state = self._state.snapshot.pending, self._state
-        jobs: I64 = np.asarray(eligible, dtype=np.int64)
+        pending = self._state.snapshot.pending
+        jobs: I64 = np.fromiter(self._class_of, dtype=np.int64, count=len(self._class_of))
         by_submit = self._by_submit
         late = np.zeros(len(jobs), dtype=np.bool_) if by_submit else ~starved[jobs]
         rank = np.zeros(len(jobs), dtype=np.int64) if by_submit else np.where(late, -pending.priority[jobs], 0)
         order = np.lexsort((jobs, pending.submit_ms[jobs], rank, late))
-        lines: dict[int, dict[int, Line]] = {queue.node: {} for queue in state.snapshot.queues}
+        lines: dict[int, dict[int, Line]] = {}
         for job in jobs[order].tolist():
-            leaf = state.snapshot.queues[self._queue[job]].node
-            lines[leaf].setdefault(self._tier[job], Line([])).jobs.append(job)
-        return {leaf: tiers for leaf, tiers in sorted(lines.items()) if tiers}
+            job_class = self._class_of[job]
+            tiers = lines.setdefault(job_class.leaf, {})
+            line = tiers.get(job_class.tier)
+            if line is None:
+                line = tiers[job_class.tier] = Line()
+            line.jobs.append(job)
+        return dict(sorted(lines.items()))
 
     def class_of(self, job: int) -> JobClass:
         return self._class_of[job]
 
     def pop(self) -> int:
         """The next job, taken off its line; -1 when none is left."""
-        while (top := self._top(ABOVE_ALL)) is not None:
-            job = top[4]
-            leaf = self._state.snapshot.queues[self._queue[job]].node
-            if self._band(job) == top[0]:
-                self._lines[leaf][self._tier[job]].at += 1
+        while (top := self._top(self._summit)) is not None:
+            band, job = top[0], top[4]
+            job_class = self._class_of[job]
+            # The bound on aged batch is the pool's: others may have used it up since the job was placed.
+            if band != _AGED_BATCH_BAND or self._aged.goes_ahead(job_class):
+                self._lines[job_class.leaf][job_class.tier].at += 1
                 return job
-            self._play(leaf)
+            self._play(job_class.leaf)
         return -1
 
     def step(self, job_class: JobClass) -> None:
         """Nothing changed for the class but that its line moved on."""
-        self._play(job_class.leaf)
+        line = self._lines[job_class.leaf][job_class.tier]
+        line.key = self._key(line)
+        self._climb(job_class.leaf)
 
     def replay(self, job_class: JobClass) -> None:
         """The use of the class's queue changed: nominal may be used up for its tenant's queues, and shares above moved."""
@@ -114,15 +129,16 @@ class Contest:
             self._play(leaf)
 
     def _play(self, leaf: int) -> None:
-        """Let the leaf's best head compete on every level up to the root."""
-        parent_of, current, heaps = self._state.tree.parent, self._current, self._heaps
-        keys = [self._key(line.jobs[line.at]) for line in self._lines[leaf].values() if line.at < len(line.jobs)]
-        key = min(keys, default=None)
-        alone = self._alone
-        for child in self._state.tree.path[leaf]:
-            if child in alone:
-                continue
-            parent = parent_of[child]
+        """Look at the heads of all the leaf's lines anew, and let the best compete."""
+        for line in self._lines[leaf].values():
+            line.key = self._key(line)
+        self._climb(leaf)
+
+    def _climb(self, leaf: int) -> None:
+        """Let the leaf's best head compete on every level up to where everybody meets."""
+        current, heaps = self._current, self._heaps
+        key = min((line.key for line in self._lines[leaf].values() if line.key is not None), default=None)
+        for child, parent in self._climbs[leaf]:
             if key is not None:
                 key = self._with_share(key, child)
                 if current[child] == key:
@@ -147,16 +163,21 @@ class Contest:
             heappop(heap)
         return None
 
-    def _key(self, job: int) -> Key:
+    def _key(self, line: Line) -> Key | None:
+        """Of the line's next job, before any share is known."""
+        if line.at == len(line.jobs):
+            return None
+        job = line.jobs[line.at]
         urgency = 0 if self._by_submit else -self._priority[job]
         return self._band(job), 0, urgency, self._submit[job], job
 
     def _band(self, job: int) -> int:
         if self._by_submit:
             return STARVED
-        base, job_class = _TIER_BAND[self._tier[job]], self._class_of[job]
+        job_class = self._class_of[job]
+        base = _TIER_BAND[job_class.tier]
         if self.starved[job]:
-            return _TIER_BAND[Tier.DEVELOPMENT] + AGED_BATCH if self._aged.goes_ahead(job_class) else base + STARVED
+            return _AGED_BATCH_BAND if self._aged.goes_ahead(job_class) else base + STARVED
         known = self._standing[job_class.tenant]
         standing = known.get(job_class)
         if standing is None:

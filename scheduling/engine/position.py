@@ -1,6 +1,6 @@
 """Place in line and cards ahead, among waiting jobs that accept a same flavor (SCH-21). CPU-only jobs queue among themselves."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from scheduling.engine.classes import JobClass
 
@@ -11,7 +11,7 @@ Accepts = tuple[int, ...]
 class Places:
     """Fed with jobs in the cycle's order; counts are kept per distinct set of flavors, so that a job costs no more than their number."""
 
-    def __init__(self, classes: Sequence[JobClass]) -> None:
+    def __init__(self, classes: Iterable[JobClass]) -> None:
         self._accepts = {job_class: _accepts(job_class) for job_class in classes}
         distinct = sorted(set(self._accepts.values()))
         self._meets = {one: [other for other in distinct if not set(one).isdisjoint(other)] for one in distinct}
