@@ -1,6 +1,7 @@
 """Who holds what a waiting job lacks (SCH-21). Names are printed, or not, by whoever shows the reason."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
@@ -19,7 +20,7 @@ class HolderBook:
     def __init__(self, state: State, idle: IdleBook) -> None:
         self._state, self._idle = state, idle
         self._rows: dict[int, list[int]] | None = None
-        self._near: dict[tuple[int, ...], list[int]] = {}
+        self._by_free: dict[tuple[int, int], list[int]] = {}
 
     def of_tenant(self, job_class: JobClass, column: int) -> tuple[Holder, ...]:
         """Queues of the same tenant whose use counts against the class: its tier and those above it."""
@@ -48,7 +49,7 @@ class HolderBook:
         """Jobs on the nodes that are nearest to having room for the pods still missing."""
         ask = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
         now, _ = self._idle.slots(job_class.pool, ask)
-        nodes = self._nearest(job_class.pool, ask)[: max(0, ask.count - now)]
+        nodes = islice(self._nearest(job_class.pool, ask), max(0, ask.count - now))
         runs = self._state.runs
         amount_of = runs.cards_m if ask.cards_m else runs.cpu_m
         held: dict[int, int] = {}
@@ -59,19 +60,21 @@ class HolderBook:
         largest = sorted(held, key=lambda run: (-held[run], run))[:MOST_HOLDERS]
         return tuple(self._holder(run, {"gpu" if ask.cards_m else "cpu": held[run]}) for run in largest)
 
-    def _nearest(self, pool: int, ask: PodAsk) -> list[int]:
+    def _nearest(self, pool: int, ask: PodAsk) -> Iterator[int]:
         """Nodes that could hold a pod and have no room for one, the least short of it first."""
-        key = (pool, ask.flavor, ask.cards_m, ask.cpu_m, ask.memory_mib)
-        found = self._near.get(key)
+        state = self._state
+        for node in self._fullest_last(pool, ask):
+            if not state.free.room(node, ask) and state.table.pods_when_empty(node, ask):
+                yield node
+
+    def _fullest_last(self, pool: int, ask: PodAsk) -> list[int]:
+        """Open nodes of the ask's flavor (CPU-only asks: of the pool), most free of what it is short of first."""
+        key = (-1, ask.flavor) if ask.cards_m else (pool, -1)
+        found = self._by_free.get(key)
         if found is None:
-            state = self._state
-            free = state.free.cards if ask.cards_m else state.free.cpu
-            near = [
-                (-free[node], state.table.rank[node], node)
-                for node in self._idle.nodes(pool, ask.flavor)
-                if state.table.pods_when_empty(node, ask) and not state.free.room(node, ask)
-            ]
-            found = self._near[key] = [node for _, _, node in sorted(near)]
+            rank, free = self._state.table.rank, self._state.free.cards if ask.cards_m else self._state.free.cpu
+            nodes = self._idle.nodes(pool, ask.flavor)
+            found = self._by_free[key] = sorted(nodes, key=lambda node: (-free[node], rank[node]))
         return found
 
     def _holder(self, run: int, amounts: dict[str, int]) -> Holder:

@@ -65,12 +65,14 @@ class ReasonBook:
         self._holders = HolderBook(state, self._idle)
         self._promised = PromisedBook(state, rules, self._idle)
         self._reasons: dict[JobClass, Reason] = {}
+        self._on_nodes: dict[tuple[int, int, int], Reason | None] = {}
+        self._kept: dict[tuple[int, int, int], bool] = {}
 
     def of(self, job_class: JobClass) -> Reason:
         found = self._reasons.get(job_class)
         if found is None:
             nearest = max(
-                (self._of_option(job_class, option) for option in job_class.options),
+                (self._of_option(job_class, option, place) for place, option in enumerate(job_class.options)),
                 key=lambda reason: _ORDER[reason.code],
             )
             found = self._reasons[job_class] = nearest
@@ -87,15 +89,22 @@ class ReasonBook:
             reason.suggestion, reason.hint = "ask-admin", _most_specific(reason.need)
         return reason
 
-    def _of_option(self, job_class: JobClass, option: Option) -> Reason:
+    def _of_option(self, job_class: JobClass, option: Option, place: int) -> Reason:
+        """`place`: the option's among those of its class, which all classes of a shape and pool share."""
+        shared = (job_class.shape_index, job_class.pool, place)
         return (
             self._nominal(job_class, option)
             or self._quota(job_class, option, job_class.tier)
-            or self._busy(job_class, option)
-            or self._scattered(job_class, option)
+            or self._nodes(job_class, option, shared)
             or self._quota(job_class, option, EVERYBODY)
-            or self._others_first(job_class, option)
+            or self._others_first(job_class, option, shared)
         )
+
+    def _nodes(self, job_class: JobClass, option: Option, shared: tuple[int, int, int]) -> Reason | None:
+        """What is free lacks the same to every queue: worked out once per shape and pool."""
+        if shared not in self._on_nodes:
+            self._on_nodes[shared] = self._busy(job_class, option) or self._scattered(job_class, option)
+        return self._on_nodes[shared]
 
     def _lacks_column(self, reason: Reason, column: int, need: int, have: int) -> None:
         for key in keys_of(self._state.snapshot, column):
@@ -209,10 +218,13 @@ class ReasonBook:
         if on_one == 1 or (on_one and not whole_only):
             reason.lacks("nodes", -(-ask.count // on_one), now // on_one)
 
-    def _others_first(self, job_class: JobClass, option: Option) -> Reason:
+    def _others_first(self, job_class: JobClass, option: Option, shared: tuple[int, int, int]) -> Reason:
         """It would fit: what is free is kept for somebody, or its turn has not come."""
         state = self._state
-        kept = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool) is None
+        kept = self._kept.get(shared)
+        if kept is None:
+            placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool)
+            kept = self._kept[shared] = placed is None
         promised = not state.quota_after.allows(job_class.leaf, option.amounts)
         if not (kept or promised or (job_class.blocked_from_ms <= NEVER and state.heads)):
             return Reason(WaitCode.FAIR_SHARE, need=total_ask(job_class.shape), suggestion="wait")
