@@ -7,7 +7,9 @@ claim; only tenants whose use changed are looked at again.
 from bisect import bisect_left, insort
 from dataclasses import dataclass
 
-from scheduling.engine.share import over_quota
+import numpy as np
+
+from scheduling.engine.share import over_quota_rank
 from scheduling.engine.state import State
 from scheduling.engine.tiers import grace_ms
 from scheduling.engine.units import NEVER
@@ -39,6 +41,9 @@ class CandidateBook:
         self._lines: dict[int, list[Candidate]] | None = None
         self._ranked: list[tuple[Rank, int]] = []
         self._rank_of: dict[int, Rank] = {}
+        running = state.snapshot.running
+        self._saved_ms: list[int] = np.maximum(running.start_ms, running.last_checkpoint_ms).tolist()
+        self._loan_expires_ms: list[int] = running.loan_expires_ms.tolist()
         self.hopeless: set[tuple[int, ...]] = set()
         """Shapes that do not fit even when every borrower that may be taken from has gone."""
 
@@ -53,7 +58,7 @@ class CandidateBook:
         return self._ranked
 
     def share_rank(self, tenant: int) -> int:
-        return over_quota(self._state.quota_after, tenant).rank
+        return over_quota_rank(self._state.quota_after, tenant)
 
     def _refresh(self) -> None:
         lines = self._all()
@@ -87,29 +92,30 @@ class CandidateBook:
                 line.sort(key=lambda candidate: (not candidate.expired, candidate.key))
             self._lines = lines
             self._state.touched.clear()
+            self._state.thinned.clear()
             for tenant in sorted(lines):
                 self._place(tenant)
         return self._lines
 
     def _candidate(self, run: int) -> Candidate:
-        state, running, runs = self._state, self._state.snapshot.running, self._state.runs
-        rows = runs.rows(run)
+        state, runs = self._state, self._state.runs
+        rows, tier = runs.rows(run), runs.tier[run]
         return Candidate(
             run=run,
             tenant=state.tree.tenant[runs.leaf[run]],
             leaf=runs.leaf[run],
-            tier=runs.tier[run],
-            expired=int(running.loan_expires_ms[run]) <= state.now_ms,
-            key=(runs.tier[run], int(running.priority[run]), self.lost_card_ms(run), -int(running.start_ms[run]), run),
-            flavors=frozenset(runs.flavor[row] for row in rows),
-            pools=frozenset(state.table.pool[runs.node[row]] for row in rows),
+            tier=tier,
+            expired=self._loan_expires_ms[run] <= state.now_ms,
+            key=(tier, runs.priority[run], self.lost_card_ms(run), -runs.start_ms[run], run),
+            flavors=frozenset([runs.flavor[row] for row in rows]),
+            pools=frozenset([state.table.pool[runs.node[row]] for row in rows]),
         )
 
     def lost_card_ms(self, run: int) -> int:
         """Card time that an eviction throws away: since the last checkpoint, else since the start, plus the restart cost."""
-        state, running = self._state, self._state.snapshot.running
-        since = max(int(running.start_ms[run]), int(running.last_checkpoint_ms[run]))
-        return max(0, state.now_ms - since + state.policy.restart_cost_ms) * state.runs.total_cards_m(run) // 1000
+        state = self._state
+        lost_ms = state.now_ms - self._saved_ms[run] + state.policy.restart_cost_ms
+        return max(0, lost_ms) * state.runs.total_cards_m(run) // 1000
 
     def grace_ms(self, run: int) -> int:
         return grace_ms(self._state.policy, self._state.runs.tier[run])

@@ -48,6 +48,8 @@ class QuotaTree:
         self.descents = [self._descent(path) for path in self.path]
         """For each node its path the other way, below the root: (offset into a level of use, kept, subtree, borrowing limit)."""
         self._potential: dict[tuple[int, int], int] = {}
+        self._lendable: dict[tuple[int, int], int] = {}
+        self._sides: dict[tuple[int, int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
         for column in range(columns):
             self._roll_up(column)
 
@@ -122,6 +124,12 @@ class QuotaTree:
 
     def sides(self, one: int, other: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The branches of two nodes below the lowest node that both belong to; empty ones under different roots."""
+        known = self._sides.get((one, other))
+        if known is None:
+            known = self._sides[one, other] = self._find_sides(one, other)
+        return known
+
+    def _find_sides(self, one: int, other: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         ours, theirs = self.path[one], self.path[other]
         if ours[-1] != theirs[-1]:
             return (), ()
@@ -148,6 +156,16 @@ class QuotaTree:
         if borrowing is None:
             return reachable
         return min(reachable, add(self.subtree[index][column], borrowing))
+
+    def lendable(self, index: int, axis: int, columns: Sequence[int]) -> int:
+        """What the node's tree could lend of an axis' columns together."""
+        known = self._lendable.get((index, axis))
+        if known is None:
+            known = 0
+            for column in columns:
+                known = add(known, max(0, self.potential(index, column)))
+            self._lendable[index, axis] = known
+        return known
 
     def own(self, tenant: int, column: int) -> int:
         """The tenant's nominal: own work is what stays inside it (DESIGN section 4)."""

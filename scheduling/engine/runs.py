@@ -1,6 +1,6 @@
 """Running jobs as the cycle needs them: whom they are charged to, what they hold of which node. Read from columns once."""
 
-from scheduling.engine.nodes import Free
+from scheduling.engine.nodes import Free, shifted
 from scheduling.engine.quota import Amount
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.units import NEVER
@@ -24,8 +24,10 @@ class RunTable:
         self._flavors = len(snapshot.flavors)
         self.run: list[int] = pods.run.tolist()
         self._first = self._first_rows(self.run, len(running))
-        starts, limits = running.start_ms.tolist(), running.limit_ms.tolist()
-        self.ends_ms = [NEVER if limit >= NEVER else start + limit for start, limit in zip(starts, limits, strict=True)]
+        self.priority: list[int] = running.priority.tolist()
+        self.start_ms: list[int] = running.start_ms.tolist()
+        limits = zip(self.start_ms, running.limit_ms.tolist(), strict=True)
+        self.ends_ms = [NEVER if limit >= NEVER else start + limit for start, limit in limits]
         """By its own declared limit; NEVER without one."""
         self._held: dict[int, tuple[Amount, ...]] = {}
         self._footprint: dict[int, tuple[tuple[int, Free], ...]] = {}
@@ -50,13 +52,14 @@ class RunTable:
         """What the run is charged, by column."""
         held = self._held.get(run)
         if held is None:
-            totals: dict[int, int] = {}
+            totals = [0] * (self._flavors + 3)
             for row in self.rows(run):
                 if self.flavor[row] >= 0:
-                    totals[self.flavor[row]] = totals.get(self.flavor[row], 0) + self.cards_m[row]
-                for offset, column in enumerate((self.cpu_m, self._memory, self._vram)):
-                    totals[self._flavors + offset] = totals.get(self._flavors + offset, 0) + column[row]
-            held = self._held[run] = tuple((column, totals[column]) for column in sorted(totals) if totals[column])
+                    totals[self.flavor[row]] += self.cards_m[row]
+                totals[-3] += self.cpu_m[row]
+                totals[-2] += self._memory[row]
+                totals[-1] += self._vram[row]
+            held = self._held[run] = tuple([entry for entry in enumerate(totals) if entry[1]])
         return held
 
     def footprint(self, run: int) -> tuple[tuple[int, Free], ...]:
@@ -65,15 +68,11 @@ class RunTable:
         if footprint is None:
             on: dict[int, Free] = {}
             for row in self.rows(run):
-                cards, cpu, memory, pods = on.get(self.node[row], (0, 0, 0, 0))
-                on[self.node[row]] = (
-                    cards + self.cards_m[row],
-                    cpu + self.cpu_m[row],
-                    memory + self._memory[row],
-                    pods + 1,
-                )
+                held = (self.cards_m[row], self.cpu_m[row], self._memory[row], 1)
+                node = self.node[row]
+                on[node] = shifted(on[node], held, 1) if node in on else held
             footprint = self._footprint[run] = tuple(sorted(on.items()))
         return footprint
 
     def total_cards_m(self, run: int) -> int:
-        return sum(self.cards_m[row] for row in self.rows(run))
+        return sum(self.cards_m[self._first[run] : self._first[run + 1]])

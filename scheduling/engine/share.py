@@ -10,7 +10,7 @@ from typing import Final
 from scheduling.engine.nodes import NodeTable
 from scheduling.engine.quota import EVERYBODY, Amount, QuotaTree, QuotaUse
 from scheduling.engine.snapshot import CPU, MEMORY, VRAM, Snapshot
-from scheduling.engine.units import CARD, MAX_SHARE, ONE_PPM, add, ceil_div
+from scheduling.engine.units import CARD, MAX_SHARE, ONE_PPM, ceil_div
 
 RESOLUTION: Final = 128
 """Bits. A denominator is capacity × weight: 10**6 cards in milli-cards × ppm × weight in ppm stays far below 2**128."""
@@ -140,14 +140,24 @@ class DominantShares:
         return best
 
 
-def over_quota(use: QuotaUse, index: int, ask: Sequence[Amount] = (), leaf: int = -1) -> Fraction:
+def over_quota(use: QuotaUse, index: int) -> Fraction:
     """Kueue's weighted share of a tree node: what it holds above its subtree quota, against what its parent's tree could lend.
 
     Under-use of one flavor is not netted off another. 0 without a cohort, where nothing is lendable, and inside quota.
-    With `ask` (at `leaf` below the node) the share the node would have.
     """
-    tree = use.tree
-    best, top = Fraction(0, 1, ""), 0
+    top, above, lendable, axis = _largest_excess(use, index, (), -1)
+    weight = use.tree.nodes[index].effective_weight_ppm
+    return Fraction(above * ONE_PPM, lendable * weight, RESOURCES[axis]) if top else Fraction(0, 1, "")
+
+
+def over_quota_rank(use: QuotaUse, index: int, ask: Sequence[Amount] = (), leaf: int = -1) -> int:
+    """Rank of the over-quota share; with `ask` (at `leaf` below the node) of the share the node would have."""
+    return _largest_excess(use, index, ask, leaf)[0]
+
+
+def _largest_excess(use: QuotaUse, index: int, ask: Sequence[Amount], leaf: int) -> tuple[int, int, int, int]:
+    """(rank, held above quota, lendable, axis) of the resource that makes the over-quota share; rank 0: none does."""
+    tree, best = use.tree, (0, 0, 1, 0)
     parent = tree.parent[index]
     if parent < 0 or _is_alone(tree, parent):
         return best
@@ -161,20 +171,12 @@ def over_quota(use: QuotaUse, index: int, ask: Sequence[Amount] = (), leaf: int 
                 used += use.arriving(leaf, index, column, asked[column], EVERYBODY)
             if used > quota[column]:
                 above += used - quota[column]
-        lendable = _lendable(tree, parent, columns) if above else 0
+        lendable = tree.lendable(parent, axis, columns) if above else 0
         if lendable:
             share_rank = rank(above * ONE_PPM, lendable * weight)
-            if share_rank > top:
-                best, top = Fraction(above * ONE_PPM, lendable * weight, RESOURCES[axis]), share_rank
+            if share_rank > best[0]:
+                best = (share_rank, above, lendable, axis)
     return best
-
-
-def _lendable(tree: QuotaTree, parent: int, columns: Sequence[int]) -> int:
-    """What the parent's tree could lend of these columns together."""
-    total = 0
-    for column in columns:
-        total = add(total, max(0, tree.potential(parent, column)))
-    return total
 
 
 def _is_alone(tree: QuotaTree, parent: int) -> bool:

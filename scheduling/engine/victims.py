@@ -20,7 +20,7 @@ from scheduling.engine.fit import end_of, heads_allow, within_pool_share
 from scheduling.engine.nodes import Limits
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.room import RoomCount
-from scheduling.engine.share import over_quota
+from scheduling.engine.share import over_quota_rank
 from scheduling.engine.state import Kept, State, Victim
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.vocabulary import Tier
@@ -192,8 +192,8 @@ class _Search:
         self._tried = True
         touched: list[tuple[Rank, int, int, list[Candidate]]] = []
         self._push(touched, tenant, own, 0)
-        # A list of its own: claims that succeed change the book's.
-        outside = iter([entry for entry in book.borrowers() if entry[1] != tenant] if self._ask.own else [])
+        # The book's own list: it stands still until a claim succeeds, and then nobody asks for more.
+        outside = (entry for entry in (book.borrowers() if self._ask.own else ()) if entry[1] != tenant)
         upcoming = next(outside, None)
         while touched or upcoming:
             if upcoming and (not touched or upcoming < touched[0][:2]):
@@ -215,9 +215,11 @@ class _Search:
             place += 1
         if place == len(line):
             return
-        ask, share = self._ask, self._book.share_rank(tenant)
+        ask = self._ask
         if tenant == ask.job_class.tenant:
-            share = over_quota(self._state.quota_after, tenant, ask.option.amounts, ask.job_class.leaf).rank
+            share = over_quota_rank(self._state.quota_after, tenant, ask.option.amounts, ask.job_class.leaf)
+        else:
+            share = self._book.share_rank(tenant)
         heappush(touched, ((not line[place].expired, -share, line[place].key), tenant, place, line))
 
     def _is_useful(self, candidate: Candidate) -> bool:
