@@ -28,8 +28,9 @@ class CardBook:
 
     def _count_free(self, node: int) -> list[int]:
         cards, pods = self._snapshot.cards, self._snapshot.pods
+        size = len(self._snapshot.nodes)
         if self._pods_on is None or self._cards_on is None:
-            self._pods_on, self._cards_on = _RowsBy(pods.node), _RowsBy(cards.node)
+            self._pods_on, self._cards_on = _RowsBy(pods.node, size), _RowsBy(cards.node, size)
         own = self._cards_on.of(node)
         free = cards.index[own][cards.healthy[own]].tolist()
         rows = self._pods_on.of(node).tolist()
@@ -54,12 +55,11 @@ def held_on_bad_cards(snapshot: Snapshot) -> dict[int, int]:
 
 
 class _RowsBy:
-    """Rows of a column by its value, in row order; sorted once, so that only the values asked for cost anything more."""
+    """Rows of a column by its value below `size`, in row order; sorted once, so that a value asked for costs next to nothing."""
 
-    def __init__(self, values: I32) -> None:
+    def __init__(self, values: I32, size: int) -> None:
         self._rows = np.argsort(values, kind="stable")
-        self._sorted = values[self._rows]
+        self._first = np.searchsorted(values[self._rows], np.arange(size + 1)).tolist()
 
     def of(self, value: int) -> Rows:
-        begin, end = np.searchsorted(self._sorted, (value, value + 1)).tolist()
-        return self._rows[begin:end]
+        return self._rows[self._first[value] : self._first[value + 1]]

@@ -30,6 +30,8 @@ class Decider:
     impossible: dict[JobClass, Impossible] = field(default_factory=dict)
     head_of: dict[int, Head] = field(default_factory=dict)
     verdict_of: dict[JobClass, Verdict] = field(default_factory=dict)
+    _ends_ms: list[int] = field(default_factory=list)
+    """By waiting job: when it ends by its own limit if it starts now."""
     _first_borrower: int = 0
     _timeline: Timeline | None = None
     _heads: dict[int, int] = field(default_factory=dict)
@@ -37,6 +39,8 @@ class Decider:
     _stopped_pools: set[int] = field(default_factory=set)
 
     def run(self) -> None:
+        now_ms, limits = self.state.now_ms, self.state.snapshot.pending.limit_ms.tolist()
+        self._ends_ms = [end_of(limit_ms, now_ms) for limit_ms in limits]
         self._first_borrower = len(self.state.borrowers)
         while (job := self.contest.pop()) >= 0:
             job_class = self.contest.class_of(job)
@@ -52,7 +56,7 @@ class Decider:
 
     def _start(self, job: int, job_class: JobClass) -> bool:
         state = self.state
-        ends_ms = end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms)
+        ends_ms = self._ends_ms[job]
         if ends_ms >= job_class.blocked_from_ms:
             return False
         fit = find_start(state, self.rules, job_class, ends_ms)
@@ -70,9 +74,9 @@ class Decider:
         No run is stopped for it, so whether the policy evicts does not matter.
         """
         state = self.state
-        if state.policy.order == "submit" or job_class.claim_failed or self.verdict_of.get(job_class) != Verdict.QUOTA:
+        if job_class.claim_failed or state.policy.order == "submit" or self.verdict_of.get(job_class) != Verdict.QUOTA:
             return False
-        ends_ms = end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms)
+        ends_ms = self._ends_ms[job]
         first = self._first_borrower
         stepped_back = displace_borrowers(state, self.rules, job, job_class, ends_ms=ends_ms, first=first)
         for start in stepped_back:

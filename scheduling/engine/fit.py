@@ -32,6 +32,7 @@ class Fit:
     placed: Placed = ()
 
 
+_BARRED = Fit(Verdict.BARRED)
 _CLOSENESS = {Verdict.BARRED: 0, Verdict.QUOTA: 1, Verdict.NODES: 2, Verdict.RESERVED: 3}
 
 
@@ -39,7 +40,7 @@ def find_start(
     state: State, rules: TierRules, job_class: JobClass, ends_ms: int, *, only: Set[int] | None = None
 ) -> Fit:
     """The first flavor choice that fits now, choices inside nominal before those that borrow; else how near it came."""
-    closest = Fit(Verdict.BARRED)
+    closest = _BARRED
     standings = [(rules.standing(state.quota_after, job_class, option.amounts), option) for option in job_class.options]
     for wanted in (Standing.OWN, Standing.BORROW):
         for standing, option in standings:

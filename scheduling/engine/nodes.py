@@ -153,27 +153,43 @@ class NodeBook:
 
     def put(self, node: int, free: Free) -> None:
         """Set what is free on a node and move it to its new place in the search order."""
-        table, by_cpu = self.table, None
-        cards, old = free[0], self.cards[node]
+        table, cards, old = self.table, free[0], self.cards[node]
         if table.open[node]:
-            by_cpu = self._by_cpu.get(table.pool[node]) if self._by_cpu else None
             flavor = table.flavor[node]
             if cards != old and flavor >= 0:
                 _move(self._by_cards[flavor], self._card_key(node, old), self._card_key(node, cards))
-        if by_cpu is None:
-            self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
-            return
-        old_key = self._cpu_key(node)
+            by_cpu = self._by_cpu.get(table.pool[node]) if self._by_cpu else None
+            if by_cpu is not None:
+                old_key = self._cpu_key(node)
+                self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
+                _move(by_cpu, old_key, self._cpu_key(node))
+                return
         self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
-        _move(by_cpu, old_key, self._cpu_key(node))
 
     def shift(self, node: int, held: Free, sign: int) -> None:
         """Give back what a run holds of a node (sign -1: take it again)."""
-        self.put(node, shifted((self.cards[node], self.cpu[node], self.memory[node], self.pods[node]), held, sign))
+        cards, cpu, memory, pods = held
+        self.put(
+            node,
+            (
+                self.cards[node] + sign * cards,
+                self.cpu[node] + sign * cpu,
+                self.memory[node] + sign * memory,
+                self.pods[node] + sign * pods,
+            ),
+        )
 
     def add(self, node: int, ask: PodAsk, pods: int) -> None:
         """Give back `pods` pods of an ask (negative: take them)."""
-        self.put(node, moved(self.free(node), ask, pods))
+        self.put(
+            node,
+            (
+                self.cards[node] + ask.cards_m * pods,
+                self.cpu[node] + ask.cpu_m * pods,
+                self.memory[node] + ask.memory_mib * pods,
+                self.pods[node] + pods,
+            ),
+        )
 
     def _card_key(self, node: int, cards: int) -> int:
         return (cards << RANK_BITS if cards > 0 else 0) | self.table.rank[node]

@@ -61,7 +61,11 @@ class DominantShares:
         for queue in snapshot.queues:
             for index in tree.path[queue.node]:
                 pools[index].add(queue.pool)
-        self.capacity = [[sum(by_pool[pool][axis] for pool in sorted(own)) for axis in range(4)] for own in pools]
+        alike = [frozenset(own) for own in pools]
+        capacity_of = {
+            own: [sum(by_pool[pool][axis] for pool in own) for axis in range(4)] for own in dict.fromkeys(alike)
+        }
+        self.capacity = [capacity_of[own] for own in alike]
         self.held = [[0, 0, 0, 0] for _ in tree.nodes]
         self._factors = [
             [self.capacity[index][axis] * self._weights[index] for axis in range(4)] for index in range(len(tree.nodes))
