@@ -117,18 +117,25 @@ def pool_bars_starts(snapshot: Snapshot, pool: int, now_ms: int) -> str:
 
 
 class NodeBook:
-    """Free amounts per node, and the sorted search keys by flavor (cards) and by pool (CPU that CPU-only jobs may take)."""
+    """Free amounts per node, and the sorted search keys by flavor (cards) and by pool (CPU that CPU-only jobs may take).
 
-    __slots__ = ("_by_cards", "_by_cpu", "cards", "cpu", "memory", "pods", "table")
+    A node that changes moves in the order only when the order is next asked for: claims take many runs out that they put back.
+    """
+
+    __slots__ = ("_by_cards", "_by_cpu", "_card_keys", "_cpu_keys", "_moved", "cards", "cpu", "memory", "pods", "table")
 
     def __init__(self, table: NodeTable, cards: list[int], cpu: list[int], memory: list[int], pods: list[int]) -> None:
         self.table = table
         self.cards, self.cpu, self.memory, self.pods = cards, cpu, memory, pods
         self._by_cards: dict[int, list[int]] = {}
         self._by_cpu: dict[int, list[int]] = {}
+        self._card_keys: dict[int, int] = {}
+        self._cpu_keys: dict[int, int] = {}
+        self._moved: set[int] = set()
         for node in table.by_rank:
             if table.open[node] and table.flavor[node] >= 0:
-                self._by_cards.setdefault(table.flavor[node], []).append(self._card_key(node, self.cards[node]))
+                key = self._card_keys[node] = self._card_key(node)
+                self._by_cards.setdefault(table.flavor[node], []).append(key)
         for keys in self._by_cards.values():
             keys.sort()
 
@@ -138,6 +145,8 @@ class NodeBook:
         twin.cards, twin.cpu, twin.memory, twin.pods = self.cards[:], self.cpu[:], self.memory[:], self.pods[:]
         twin._by_cards = {flavor: keys[:] for flavor, keys in self._by_cards.items()}
         twin._by_cpu = {pool: keys[:] for pool, keys in self._by_cpu.items()}
+        twin._card_keys, twin._cpu_keys = self._card_keys.copy(), self._cpu_keys.copy()
+        twin._moved = self._moved.copy()
         return twin
 
     def free(self, node: int) -> Free:
@@ -152,19 +161,9 @@ class NodeBook:
         return cards, cpu - self.table.cpu_part[node] * idle, memory - self.table.memory_part[node] * idle, pods
 
     def put(self, node: int, free: Free) -> None:
-        """Set what is free on a node and move it to its new place in the search order."""
-        table, cards, old = self.table, free[0], self.cards[node]
-        if table.open[node]:
-            flavor = table.flavor[node]
-            if cards != old and flavor >= 0:
-                _move(self._by_cards[flavor], self._card_key(node, old), self._card_key(node, cards))
-            by_cpu = self._by_cpu.get(table.pool[node]) if self._by_cpu else None
-            if by_cpu is not None:
-                old_key = self._cpu_key(node)
-                self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
-                _move(by_cpu, old_key, self._cpu_key(node))
-                return
+        """Set what is free on a node."""
         self.cards[node], self.cpu[node], self.memory[node], self.pods[node] = free
+        self._moved.add(node)
 
     def shift(self, node: int, held: Free, sign: int) -> None:
         """Give back what a run holds of a node (sign -1: take it again)."""
@@ -191,7 +190,20 @@ class NodeBook:
             ),
         )
 
-    def _card_key(self, node: int, cards: int) -> int:
+    def _sort_in(self) -> None:
+        """Bring the nodes that changed to their new places in the search order."""
+        table = self.table
+        for node in self._moved:
+            old = self._card_keys.get(node)
+            if old is not None:
+                self._card_keys[node] = _move(self._by_cards[table.flavor[node]], old, self._card_key(node))
+            old = self._cpu_keys.get(node)
+            if old is not None:
+                self._cpu_keys[node] = _move(self._by_cpu[table.pool[node]], old, self._cpu_key(node))
+        self._moved.clear()
+
+    def _card_key(self, node: int) -> int:
+        cards = self.cards[node]
         return (cards << RANK_BITS if cards > 0 else 0) | self.table.rank[node]
 
     def _cpu_key(self, node: int) -> int:
@@ -210,24 +222,28 @@ class NodeBook:
                 if room:
                     yield node, room
 
-    def _candidates(self, ask: PodAsk, pool: int) -> Iterator[tuple[list[int], int, int]]:
+    def _candidates(self, ask: PodAsk, pool: int) -> Sequence[tuple[list[int], int, int]]:
         """Slices of the search order whose nodes have the cards, or else the CPU, for one pod."""
+        if self._moved:
+            self._sort_in()
         if ask.cards_m:
             keys = self._by_cards.get(ask.flavor, [])
-            yield keys, bisect_left(keys, ask.cards_m << RANK_BITS), len(keys)
-            return
+            return ((keys, bisect_left(keys, ask.cards_m << RANK_BITS), len(keys)),)
         keys = self._cpu_order(pool)
         middle = bisect_left(keys, IDLE_CARDS)
-        yield keys, bisect_left(keys, ask.cpu_m << RANK_BITS), middle
-        yield keys, bisect_left(keys, IDLE_CARDS | ask.cpu_m << RANK_BITS), len(keys)
+        return (
+            (keys, bisect_left(keys, ask.cpu_m << RANK_BITS), middle),
+            (keys, bisect_left(keys, IDLE_CARDS | ask.cpu_m << RANK_BITS), len(keys)),
+        )
 
     def _cpu_order(self, pool: int) -> list[int]:
         """Sorted when the first CPU-only job of the pool asks, and kept sorted from then on."""
         keys = self._by_cpu.get(pool)
         if keys is None:
             table = self.table
-            own = (node for node in range(len(table)) if table.open[node] and table.pool[node] == pool)
-            keys = self._by_cpu[pool] = sorted(self._cpu_key(node) for node in own)
+            own = [node for node in range(len(table)) if table.open[node] and table.pool[node] == pool]
+            self._cpu_keys.update((node, self._cpu_key(node)) for node in own)
+            keys = self._by_cpu[pool] = sorted(self._cpu_keys[node] for node in own)
         return keys
 
     def room(self, node: int, ask: PodAsk, limits: Limits = ()) -> int:
@@ -259,10 +275,11 @@ class NodeBook:
         return max(0, room)
 
 
-def _move(keys: list[int], old: int, new: int) -> None:
+def _move(keys: list[int], old: int, new: int) -> int:
     if old != new:
         del keys[bisect_left(keys, old)]
         insort(keys, new)
+    return new
 
 
 def moved(free: Free, ask: PodAsk, pods: int) -> Free:
