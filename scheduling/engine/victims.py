@@ -23,7 +23,7 @@ from scheduling.engine.room import RoomCount
 from scheduling.engine.share import over_quota_rank
 from scheduling.engine.state import Kept, State, Victim
 from scheduling.engine.tiers import Standing, TierRules
-from scheduling.engine.vocabulary import Tier
+from scheduling.engine.vocabulary import Tier, TopologyMode
 
 MOST_NODES_PER_POD, MOST_NODES = 4, 64
 """How many nodes a claim tries to clear one by one before it gives up."""
@@ -69,6 +69,9 @@ class _Search:
         self._largest = max(ask.option.gang, key=lambda each: (each.cards_m, each.cpu_m))
         self._limits = state.limits(ask.ends_ms)
         self._room = RoomCount(state.after, self._largest, ask.job_class.pool, self._limits)
+        required = ask.job_class.shape.topology == TopologyMode.REQUIRED
+        self._counts_tell = len(ask.option.gang) == 1 and not required
+        """Pods of one role that may stand anywhere have a place as soon as there is room for enough of them."""
         self._chosen: list[Candidate] = []
         self._gone: list[Candidate] = []
         self._own: list[Candidate] = []
@@ -145,14 +148,16 @@ class _Search:
             self._gone.remove(candidate)
 
     def _place(self) -> Placed | None:
+        return self._anywhere(self._limits) if self._has_room() else None
+
+    def _has_room(self) -> bool:
+        """In nodes, in quota and beside the heads; whether a place can be made of it is another question (`_counts_tell`)."""
         ask, job_class = self._ask, self._ask.job_class
         if self._room.total < self._largest.count or not self._state.quota_after.allows(
             job_class.leaf, ask.option.amounts
         ):
-            return None
-        if self._limits and not self._heads_keep_their_quota():
-            return None
-        return self._anywhere(self._limits)
+            return False
+        return not self._limits or self._heads_keep_their_quota()
 
     def _heads_keep_their_quota(self) -> bool:
         """First as if nobody had left; only where that is not enough, with what the chosen would still hold at a head's time."""
@@ -172,15 +177,16 @@ class _Search:
 
     def _drop_unneeded(self, placed: Placed) -> Placed:
         """Reverse pass: whoever can stay stays. The last chosen made the place, so the pass begins before it."""
+        before = len(self._chosen)
         for candidate in reversed(self._chosen[:-1]):
             self._vacate(candidate, -1)
-            without = self._place()
-            if without is None:
-                self._vacate(candidate, 1)
-            else:
+            if self._has_room() and (self._counts_tell or self._anywhere(self._limits) is not None):
                 self._chosen.remove(candidate)
-                placed = without
-        return placed
+            else:
+                self._vacate(candidate, 1)
+        if len(self._chosen) == before:
+            return placed
+        return self._place() or placed
 
     def _candidates(self) -> Iterator[Candidate]:
         """One by one; who may be taken and whose share is largest is asked anew after every choice."""
