@@ -22,6 +22,10 @@ EVERYBODY = int(Tier.BATCH)
 
 Amount = tuple[int, int]
 """(column of `Snapshot.columns`, amount)."""
+Descent = tuple[int, int, tuple[tuple[int, int, int, int | None], ...]]
+"""Place and quota of a root, then for nodes below it, for one column: (place in a level of use, kept, subtree, borrowing limit)."""
+Climb = tuple[tuple[int, int], ...]
+"""A node and its ancestors, as (place in a level of use, what the node keeps), for one column."""
 
 
 class QuotaTree:
@@ -43,10 +47,8 @@ class QuotaTree:
         self.nominal = [[0] * columns for _ in nodes]
         self.subtree = [[0] * columns for _ in nodes]
         self.kept = [[0] * columns for _ in nodes]
-        self.steps = [tuple((index * columns, self.kept[index]) for index in path) for path in self.path]
-        """For each node its path as (offset into a level of use, what is kept), so that charging climbs without look-ups."""
-        self.descents = [self._descent(path) for path in self.path]
-        """For each node its path the other way, below the root: (offset into a level of use, kept, subtree, borrowing limit)."""
+        self._climbs: dict[int, list[Climb]] = {}
+        self._descents: dict[int, list[Descent]] = {}
         self._potential: dict[tuple[int, int], int] = {}
         self._lendable: dict[tuple[int, int], int] = {}
         self._sides: dict[tuple[int, int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
@@ -73,11 +75,6 @@ class QuotaTree:
         while self.parent[path[-1]] >= 0:
             path.append(self.parent[path[-1]])
         return tuple(path)
-
-    def _descent(self, path: tuple[int, ...]) -> tuple[tuple[int, list[int], list[int], Sequence[int | None]], ...]:
-        return tuple(
-            (at * self.columns, self.kept[at], self.subtree[at], self.nodes[at].borrowing) for at in path[-2::-1]
-        )
 
     def _tenant_of(self, index: int) -> int:
         """The tenant a queue belongs to; a node without a tenant above it stands for itself."""
@@ -167,6 +164,38 @@ class QuotaTree:
             self._lendable[index, axis] = known
         return known
 
+    def climbs(self, leaf: int) -> list[Climb]:
+        """By column the way of a charge, so that it climbs without look-ups; empty for a column that nothing limits."""
+        known = self._climbs.get(leaf)
+        if known is None:
+            path = self.path[leaf]
+            known = self._climbs[leaf] = [
+                tuple((index * self.columns + column, self.kept[index][column]) for index in path) if limited else ()
+                for column, limited in enumerate(self.limited)
+            ]
+        return known
+
+    def descents(self, index: int) -> list[Descent]:
+        """By column the way down to a node; nodes that keep nothing and limit nothing pass on what there is, and are left out."""
+        known = self._descents.get(index)
+        if known is None:
+            known = self._descents[index] = [self._descent(index, column) for column in range(self.columns)]
+        return known
+
+    def _descent(self, index: int, column: int) -> Descent:
+        *below, root = self.path[index]
+        steps = (
+            (
+                at * self.columns + column,
+                self.kept[at][column],
+                self.subtree[at][column],
+                self.nodes[at].borrowing[column],
+            )
+            for at in reversed(below)
+        )
+        narrow = tuple(step for step in steps if step[1] > 0 or step[3] is not None)
+        return root * self.columns + column, self.subtree[root][column], narrow
+
     def own(self, tenant: int, column: int) -> int:
         """The tenant's nominal: own work is what stays inside it (DESIGN section 4)."""
         return self.nominal[tenant][column] if self.limited[column] else UNLIMITED
@@ -214,17 +243,18 @@ class QuotaUse:
 
     def charge(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Add a job's use to its queue and to every ancestor that it reaches."""
-        limited, base_of_leaf, steps = self.tree.limited, leaf * self.tree.columns, self.tree.steps[leaf]
         everybody, levels = self.used[EVERYBODY], self.used[: tier + 1]
+        base, climbs = leaf * self.tree.columns, self.tree.climbs(leaf)
         for column, amount in amounts:
-            if not limited[column]:
-                everybody[base_of_leaf + column] += amount
+            climb = climbs[column]
+            if not climb:
+                everybody[base + column] += amount
                 continue
             for used in levels:
                 flowing = amount
-                for base, kept in steps:
-                    inside = kept[column] - used[base + column]
-                    used[base + column] += flowing
+                for at, kept in climb:
+                    inside = kept - used[at]
+                    used[at] += flowing
                     if inside > 0:
                         if flowing <= inside:
                             break
@@ -232,17 +262,18 @@ class QuotaUse:
 
     def refund(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Take a job's use back: the exact inverse of `charge`."""
-        limited, base_of_leaf, steps = self.tree.limited, leaf * self.tree.columns, self.tree.steps[leaf]
         everybody, levels = self.used[EVERYBODY], self.used[: tier + 1]
+        base, climbs = leaf * self.tree.columns, self.tree.climbs(leaf)
         for column, amount in amounts:
-            if not limited[column]:
-                everybody[base_of_leaf + column] -= amount
+            climb = climbs[column]
+            if not climb:
+                everybody[base + column] -= amount
                 continue
             for used in levels:
                 flowing = amount
-                for base, kept in steps:
-                    outside = used[base + column] - kept[column]
-                    used[base + column] -= flowing
+                for at, kept in climb:
+                    outside = used[at] - kept
+                    used[at] -= flowing
                     if outside < flowing:
                         if outside <= 0:
                             break
@@ -253,12 +284,13 @@ class QuotaUse:
         tree = self.tree
         if not tree.limited[column]:
             return UNLIMITED
-        root, used = tree.path[index][-1], self.used[level]
-        left = subtract(tree.subtree[root][column], used[root * tree.columns + column])
-        for base, kept_of, subtree, borrowing_of in tree.descents[index]:
-            kept, held, borrowing = kept_of[column], used[base + column], borrowing_of[column]
+        used = self.used[level]
+        root, quota, descent = tree.descents(index)[column]
+        left = subtract(quota, used[root])
+        for at, kept, subtree, borrowing in descent:
+            held = used[at]
             if borrowing is not None:
-                most = add(subtract(subtree[column], max(held, kept)), borrowing)
+                most = add(subtract(subtree, max(held, kept)), borrowing)
                 if most < left:
                     left = most
             if kept > held:
