@@ -71,20 +71,22 @@ class _RunOut:
         self.book, self.use = _from_now(state)
         self._largest = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
         self._room = RoomCount(self.book, self._largest, pool)
+        self._freed: dict[int, Free] = {}
 
     def has_room(self) -> bool:
         """For all of the largest pods; whether the gang can be placed is another question."""
+        for node, held in self._freed.items():
+            self.book.shift(node, held, 1)
+        self._room.recount(self._freed)
+        self._freed.clear()
         return self._room.total >= self._largest.count
 
     def apply(self, endings: Iterable[Ending]) -> None:
-        """Endings of one instant: what they give back is added up by node, so that each node moves once."""
-        freed: dict[int, Free] = {}
+        """Give quota back at once; what nodes get back is added up until somebody asks about room, so that each moves once."""
+        freed = self._freed
         for ending in endings:
             for node, held in self._give_back(ending):
                 freed[node] = shifted(freed[node], held, 1) if node in freed else held
-        for node, held in freed.items():
-            self.book.shift(node, held, 1)
-        self._room.recount(freed)
 
     def _give_back(self, ending: Ending) -> Iterable[tuple[int, Free]]:
         """Refund an ending's quota; what it held of its nodes."""
@@ -120,9 +122,9 @@ def _earliest(
     run_out = _RunOut(state, option, job_class.pool)
     for at_ms, together in groupby(endings, key=attrgetter("at_ms")):
         run_out.apply(together)
-        if not run_out.has_room() or not run_out.use.allows(job_class.leaf, option.amounts):
+        if not run_out.use.allows(job_class.leaf, option.amounts):
             continue
-        if rules.standing(run_out.use, job_class, option.amounts) == Standing.BARRED:
+        if rules.standing(run_out.use, job_class, option.amounts) == Standing.BARRED or not run_out.has_room():
             continue
         placed = place_gang(run_out.book, option.gang, job_class.shape, pool=job_class.pool)
         if placed is not None:

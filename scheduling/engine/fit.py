@@ -44,7 +44,7 @@ def find_start(
     standings = [(rules.standing(state.quota_after, job_class, option.amounts), option) for option in job_class.options]
     for wanted in (Standing.OWN, Standing.BORROW):
         for standing, option in standings:
-            if standing != wanted:
+            if standing is not wanted:
                 continue
             fit = _try(state, rules, job_class, option, ends_ms, only)
             if fit.verdict == Verdict.FITS:

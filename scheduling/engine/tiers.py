@@ -102,9 +102,14 @@ def borrowed_part(use: QuotaUse, job_class: JobClass, amounts: Sequence[Amount])
 
 def best_standing(rules: TierRules, use: QuotaUse, job_class: JobClass) -> Standing:
     """Of the job's flavor choices, the one that stands best."""
-    return min(
-        (rules.standing(use, job_class, option.amounts) for option in job_class.options), default=Standing.BARRED
-    )
+    best = Standing.BARRED
+    for option in job_class.options:
+        standing = rules.standing(use, job_class, option.amounts)
+        if standing is Standing.OWN:
+            return standing
+        if standing is Standing.BORROW:
+            best = standing
+    return best
 
 
 def grace_ms(policy: Policy, tier: int) -> int:
