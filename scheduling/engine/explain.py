@@ -62,7 +62,7 @@ def _wait(
 ) -> Wait:
     """`before`: of the places reserved for others it waits for those of the jobs before it, not for its own or for later ones."""
     others = reason.holders
-    if before is not None:
+    if before is not None and not reason.promised_to <= before:
         others = tuple(each for each in others if each.job in before) or tuple(e for e in others if e.job != job)
     return Wait(
         job=job, code=reason.code, need=reason.need, have=reason.have, short=reason.short, holders=others,

@@ -18,7 +18,7 @@ from scheduling.engine.placement import place_gang
 from scheduling.engine.plan import Holder
 from scheduling.engine.quota import EVERYBODY
 from scheduling.engine.reserved import PromisedBook
-from scheduling.engine.snapshot import Shape
+from scheduling.engine.snapshot import Id, Shape
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import CARD, NEVER
@@ -37,6 +37,8 @@ class Reason:
     have: dict[str, int] = field(default_factory=dict)
     short: dict[str, int] = field(default_factory=dict)
     holders: tuple[Holder, ...] = ()
+    promised_to: frozenset[Id | None] = frozenset()
+    """Waiting jobs among the holders: those whose places are reserved."""
     suggestion: str = ""
     hint: dict[str, int] = field(default_factory=dict)
     detail: str = ""
@@ -233,6 +235,7 @@ class ReasonBook:
     def _reserved(self, job_class: JobClass, option: Option) -> Reason:
         """What is left beside the promised places, for whom they are, and what run time would pass before the first of them."""
         reason = Reason(WaitCode.RESERVED, need=total_ask(job_class.shape), holders=self._promised.holders(job_class))
+        reason.promised_to = frozenset(holder.job for holder in reason.holders)
         left_m = self._promised.left_m(job_class, option)
         if left_m < option.cards_m:
             reason.need = {}
