@@ -51,8 +51,14 @@ class Decider:
                 self.contest.step(job_class)
                 self.behind.add(job)
                 self.waiting.append(job)
-            elif not (self._start(job, job_class) or self._displace(job, job_class) or self._claim(job, job_class)):
+            elif self._tried_all(job, job_class) or not (
+                self._start(job, job_class) or self._displace(job, job_class) or self._claim(job, job_class)
+            ):
                 self._wait(job, job_class)
+
+    def _tried_all(self, job: int, job_class: JobClass) -> bool:
+        """Most waiting jobs: another of the class, at least as short, found no room and nobody who could make any."""
+        return job_class.claim_failed and self._ends_ms[job] >= job_class.blocked_from_ms
 
     def _start(self, job: int, job_class: JobClass) -> bool:
         state = self.state
@@ -129,8 +135,10 @@ class Decider:
         head = None
         taken = self._heads.get(job_class.pool, 0)
         starved = self.contest.starved[job]
-        kept = self._kept_idle.get((job_class.pool, job_class.tier), 0)
         heads = self.state.policy.backfill_heads
+        if taken >= heads and not starved:
+            return
+        kept = self._kept_idle.get((job_class.pool, job_class.tier), 0)
         if taken < heads or (starved and kept < heads):
             self._heads[job_class.pool] = taken + 1
             if self._timeline is None:

@@ -168,27 +168,15 @@ class NodeBook:
     def shift(self, node: int, held: Free, sign: int) -> None:
         """Give back what a run holds of a node (sign -1: take it again)."""
         cards, cpu, memory, pods = held
-        self.put(
-            node,
-            (
-                self.cards[node] + sign * cards,
-                self.cpu[node] + sign * cpu,
-                self.memory[node] + sign * memory,
-                self.pods[node] + sign * pods,
-            ),
-        )
+        self.cards[node] += sign * cards
+        self.cpu[node] += sign * cpu
+        self.memory[node] += sign * memory
+        self.pods[node] += sign * pods
+        self._moved.add(node)
 
     def add(self, node: int, ask: PodAsk, pods: int) -> None:
         """Give back `pods` pods of an ask (negative: take them)."""
-        self.put(
-            node,
-            (
-                self.cards[node] + ask.cards_m * pods,
-                self.cpu[node] + ask.cpu_m * pods,
-                self.memory[node] + ask.memory_mib * pods,
-                self.pods[node] + pods,
-            ),
-        )
+        self.shift(node, (ask.cards_m, ask.cpu_m, ask.memory_mib, 1), pods)
 
     def _sort_in(self) -> None:
         """Bring the nodes that changed to their new places in the search order."""

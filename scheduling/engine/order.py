@@ -137,7 +137,10 @@ class Contest:
     def _climb(self, leaf: int) -> None:
         """Let the leaf's best head compete on every level up to where everybody meets."""
         current, heaps = self._current, self._heaps
-        key = min((line.key for line in self._lines[leaf].values() if line.key is not None), default=None)
+        key: Key | None = None
+        for line in self._lines[leaf].values():
+            if line.key is not None and (key is None or line.key < key):
+                key = line.key
         for child, parent in self._climbs[leaf]:
             if key is not None:
                 key = self._with_share(key, child)

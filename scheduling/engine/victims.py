@@ -140,8 +140,9 @@ class _Search:
         """Take a candidate out (sign -1: put it back), keeping count of the room for the claim's largest pods."""
         state = self._state
         state.vacate(candidate.run, state.after, state.quota_after, sign)
-        state.vacate_head_nodes(candidate.run, sign)
-        self._room.recount(node for node, _ in state.runs.footprint(candidate.run))
+        if state.heads:
+            state.vacate_head_nodes(candidate.run, sign)
+        self._room.recount([node for node, _ in state.runs.footprint(candidate.run)])
         if sign > 0:
             self._gone.append(candidate)
         else:
@@ -191,8 +192,7 @@ class _Search:
     def _candidates(self) -> Iterator[Candidate]:
         """One by one; who may be taken and whose share is largest is asked anew after every choice."""
         book, tenant = self._book, self._ask.job_class.tenant
-        own = [candidate for candidate in book.of_tenant(tenant) if self._is_useful(candidate)]
-        own = self._own = [candidate for candidate in own if may_take(self._state, self._ask, candidate)]
+        own = self._own = self._list_own(book.of_tenant(tenant))
         if not own and (not self._ask.own or self._ask.hopeless_key in book.hopeless or self._lacks_quota()):
             return
         self._tried = True
@@ -212,6 +212,19 @@ class _Search:
             elif taken_from != tenant:
                 continue
             self._push(touched, taken_from, line, place + 1)
+
+    def _list_own(self, line: list[Candidate]) -> list[Candidate]:
+        """Whom the claim may take of its own tenant. The rules look at a run's queue and tier only, so one speaks for its like."""
+        may: dict[tuple[int, int], bool] = {}
+        own = []
+        for candidate in line:
+            if self._is_useful(candidate):
+                kind = (candidate.leaf, candidate.tier)
+                if kind not in may:
+                    may[kind] = may_take(self._state, self._ask, candidate)
+                if may[kind]:
+                    own.append(candidate)
+        return own
 
     def _push(
         self, touched: list[tuple[Rank, int, int, list[Candidate]]], tenant: int, line: list[Candidate], place: int
