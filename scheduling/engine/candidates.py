@@ -73,12 +73,15 @@ class CandidateBook:
 
     def _place(self, tenant: int) -> None:
         """Move a tenant to where it belongs among the borrowers, or out of them."""
-        old = self._rank_of.pop(tenant, None)
+        line, share, old = self._all()[tenant], self.share_rank(tenant), self._rank_of.get(tenant)
+        rank = (not line[0].expired, -share, line[0].key) if line and share else None
+        if rank == old:
+            return
         if old is not None:
             del self._ranked[bisect_left(self._ranked, (old, tenant))]
-        line, share = self._all()[tenant], self.share_rank(tenant)
-        if line and share:
-            rank = self._rank_of[tenant] = (not line[0].expired, -share, line[0].key)
+            del self._rank_of[tenant]
+        if rank is not None:
+            self._rank_of[tenant] = rank
             insort(self._ranked, (rank, tenant))
 
     def _all(self) -> dict[int, list[Candidate]]:

@@ -3,7 +3,6 @@
 from collections.abc import Set
 
 from scheduling.engine.decide import Decider
-from scheduling.engine.holds import total_ask
 from scheduling.engine.placement import nodes_of
 from scheduling.engine.plan import Wait
 from scheduling.engine.position import Places
@@ -34,9 +33,9 @@ def _explain(
         return _wait(ids[job], reason)
     position, ahead = places.enter(job_class)
     if job in state.kept:
-        return _kept(state, job, position, ahead)
+        return _kept(state, reasons, job, position, ahead)
     reason = (
-        Reason(WaitCode.FAIR_SHARE, need=total_ask(job_class.shape), suggestion="wait")
+        Reason(WaitCode.FAIR_SHARE, need=reasons.whole_ask(job_class), suggestion="wait")
         if job in decider.behind
         else reasons.of(job_class)
     )
@@ -71,12 +70,12 @@ def _wait(
     )  # fmt: skip
 
 
-def _kept(state: State, job: int, position: int, ahead: int) -> Wait:
+def _kept(state: State, reasons: ReasonBook, job: int, position: int, ahead: int) -> Wait:
     """It starts when those who leave have left; its place is kept."""
     kept = state.kept[job]
     nodes = nodes_of(kept.placed)
     return Wait(
-        job=state.snapshot.pending.ids[job], code=WaitCode.KEPT_FOR_PREEMPTED, need=total_ask(kept.job_class.shape),
+        job=state.snapshot.pending.ids[job], code=WaitCode.KEPT_FOR_PREEMPTED, need=reasons.whole_ask(kept.job_class),
         position=position, cards_ahead_m=ahead, reserved_start_ms=kept.from_ms,
         kept=tuple(state.snapshot.nodes.ids[node] for node in nodes),
     )  # fmt: skip

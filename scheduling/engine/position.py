@@ -12,19 +12,24 @@ class Places:
     """Fed with jobs in the cycle's order; counts are kept per distinct set of flavors, so that a job costs no more than their number."""
 
     def __init__(self, classes: Iterable[JobClass]) -> None:
-        self._accepts = {job_class: _accepts(job_class) for job_class in classes}
-        distinct = sorted(set(self._accepts.values()))
-        self._meets = {one: [other for other in distinct if not set(one).isdisjoint(other)] for one in distinct}
-        self._count = dict.fromkeys(distinct, 0)
-        self._cards = dict.fromkeys(distinct, 0)
+        accepts = {job_class: _accepts(job_class) for job_class in classes}
+        distinct = sorted(set(accepts.values()))
+        at = {one: place for place, one in enumerate(distinct)}
+        meets = [[at[other] for other in distinct if not set(one).isdisjoint(other)] for one in distinct]
+        self._of = {
+            job_class: (at[one], meets[at[one]], job_class.options[0].cards_m) for job_class, one in accepts.items()
+        }
+        """By class: place of its set of flavors among the distinct ones, places of those that share one, and its milli-cards."""
+        self._count = [0] * len(distinct)
+        self._cards = [0] * len(distinct)
 
     def enter(self, job_class: JobClass) -> tuple[int, int]:
         """(position from 1, milli-cards ahead) of the next job in the order, which then counts for those behind it."""
-        own = self._accepts[job_class]
+        own, meets, cards_m = self._of[job_class]
         answer = self._count[own] + 1, self._cards[own]
-        for other in self._meets[own]:
+        for other in meets:
             self._count[other] += 1
-            self._cards[other] += job_class.options[0].cards_m
+            self._cards[other] += cards_m
         return answer
 
 

@@ -105,8 +105,9 @@ class DominantShares:
                 total[column - count + 1] += amount
         return total[0], total[1], total[2], total[3]
 
-    def add(self, leaf: int, vector: Vector) -> None:
-        cards, cpu, memory, vram = vector
+    def add(self, leaf: int, vector: Vector, sign: int = 1) -> None:
+        """Count a charge in the shares of its queue and of all above it (sign -1: take it out again)."""
+        cards, cpu, memory, vram = (sign * amount for amount in vector)
         for index in self._tree.path[leaf]:
             held = self.held[index]
             held[0] += cards

@@ -132,7 +132,7 @@ class State:
             self.borrowers.remove(started)
         self.quota.refund(leaf, started.amounts, tier)
         self.quota_after.refund(leaf, started.amounts, tier)
-        self.shares.add(leaf, self.shares.vector(tuple((column, -amount) for column, amount in started.amounts)))
+        self.shares.add(leaf, self.shares.vector(started.amounts), -1)
         self.touched.add(started.job_class.tenant)
         for ask, counts in started.placed:
             for node, pods in counts.items():
@@ -171,7 +171,7 @@ class State:
         change = self.quota_after.charge if sign > 0 else self.quota_after.refund
         change(leaf, kept.amounts, tier)
         self.touched.add(kept.job_class.tenant)
-        self.shares.add(leaf, self.shares.vector(tuple((column, sign * amount) for column, amount in kept.amounts)))
+        self.shares.add(leaf, self.shares.vector(kept.amounts), sign)
         for ask, counts in kept.placed:
             for node, pods in counts.items():
                 self.after.add(node, ask, -sign * pods)

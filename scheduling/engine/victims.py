@@ -68,7 +68,7 @@ class _Search:
         self._state, self._rules, self._book, self._ask = state, rules, book, ask
         self._largest = max(ask.option.gang, key=lambda each: (each.cards_m, each.cpu_m))
         self._limits = state.limits(ask.ends_ms)
-        self._room = RoomCount(state.after, self._largest, ask.job_class.pool, self._limits)
+        self._counted: RoomCount | None = None
         required = ask.job_class.shape.topology == TopologyMode.REQUIRED
         self._counts_tell = len(ask.option.gang) == 1 and not required
         """Pods of one role that may stand anywhere have a place as soon as there is room for enough of them."""
@@ -76,6 +76,13 @@ class _Search:
         self._gone: list[Candidate] = []
         self._own: list[Candidate] = []
         self._tried = False
+
+    @property
+    def _room(self) -> RoomCount:
+        """Counted when the first candidate goes: most claims find a place without, or nobody whom they may ask."""
+        if self._counted is None:
+            self._counted = RoomCount(self._state.after, self._largest, self._ask.job_class.pool, self._limits)
+        return self._counted
 
     def run(self) -> tuple[list[Candidate], Placed] | None:
         """The victims in the order they were chosen, and the place; None where nobody's leaving helps."""
@@ -138,11 +145,11 @@ class _Search:
 
     def _vacate(self, candidate: Candidate, sign: int) -> None:
         """Take a candidate out (sign -1: put it back), keeping count of the room for the claim's largest pods."""
-        state = self._state
+        state, room = self._state, self._room
         state.vacate(candidate.run, state.after, state.quota_after, sign)
         if state.heads:
             state.vacate_head_nodes(candidate.run, sign)
-        self._room.recount([node for node, _ in state.runs.footprint(candidate.run)])
+        room.recount([node for node, _ in state.runs.footprint(candidate.run)])
         if sign > 0:
             self._gone.append(candidate)
         else:
@@ -152,11 +159,11 @@ class _Search:
         return self._anywhere(self._limits) if self._has_room() else None
 
     def _has_room(self) -> bool:
-        """In nodes, in quota and beside the heads; whether a place can be made of it is another question (`_counts_tell`)."""
-        ask, job_class = self._ask, self._ask.job_class
-        if self._room.total < self._largest.count or not self._state.quota_after.allows(
-            job_class.leaf, ask.option.amounts
-        ):
+        """In nodes as far as they are counted, in quota and beside the heads; whether it makes a place see `_counts_tell`."""
+        ask = self._ask
+        if self._counted is not None and self._counted.total < self._largest.count:
+            return False
+        if not self._state.quota_after.allows(ask.job_class.leaf, ask.option.amounts):
             return False
         return not self._limits or self._heads_keep_their_quota()
 

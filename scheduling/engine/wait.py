@@ -67,6 +67,7 @@ class ReasonBook:
         self._holders = HolderBook(state, self._idle)
         self._promised = PromisedBook(state, rules, self._idle)
         self._reasons: dict[JobClass, Reason] = {}
+        self._asks: dict[int, dict[str, int]] = {}
         self._on_nodes: dict[tuple[int, int, int], Reason | None] = {}
         self._kept: dict[tuple[int, int, int], bool] = {}
 
@@ -78,6 +79,13 @@ class ReasonBook:
                 key=lambda reason: _ORDER[reason.code],
             )
             found = self._reasons[job_class] = nearest
+        return found
+
+    def whole_ask(self, job_class: JobClass) -> dict[str, int]:
+        """What all roles of the class ask for together."""
+        found = self._asks.get(job_class.shape_index)
+        if found is None:
+            found = self._asks[job_class.shape_index] = total_ask(job_class.shape)
         return found
 
     def impossible(self, found: Impossible) -> Reason:
@@ -229,12 +237,12 @@ class ReasonBook:
             kept = self._kept[shared] = placed is None
         promised = not state.quota_after.allows(job_class.leaf, option.amounts)
         if not (kept or promised or (job_class.blocked_from_ms <= NEVER and state.heads)):
-            return Reason(WaitCode.FAIR_SHARE, need=total_ask(job_class.shape), suggestion="wait")
+            return Reason(WaitCode.FAIR_SHARE, need=self.whole_ask(job_class), suggestion="wait")
         return self._reserved(job_class, option)
 
     def _reserved(self, job_class: JobClass, option: Option) -> Reason:
         """What is left beside the promised places, for whom they are, and what run time would pass before the first of them."""
-        reason = Reason(WaitCode.RESERVED, need=total_ask(job_class.shape), holders=self._promised.holders(job_class))
+        reason = Reason(WaitCode.RESERVED, need=self.whole_ask(job_class), holders=self._promised.holders(job_class))
         reason.promised_to = frozenset(holder.job for holder in reason.holders)
         left_m = self._promised.left_m(job_class, option)
         if left_m < option.cards_m:
