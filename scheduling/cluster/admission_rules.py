@@ -155,19 +155,29 @@ _MAPS = {
     "oldNotes": _old("metadata.annotations", "{}"),
 }
 IDENTITY_RULES = Rules(
-    variables={**_MAPS, "part": f"request.operation == 'UPDATE' && ({PART_OF_CLUSTER})"},
+    variables={
+        **_MAPS,
+        "part": f"request.operation == 'UPDATE' && ({PART_OF_CLUSTER})",
+        "binding": "has(request.subResource) && request.subResource == 'binding'",
+    },
     checks={
         "labels of berth.dev/ are Berth's alone": f"variables.part || ({_same('labels', 'oldLabels')})",
         "annotations of berth.dev/ are Berth's alone": f"variables.part || ({_same('notes', 'oldNotes')})",
         "finalizers and owners in a tenant's namespace are Berth's alone": (
-            "variables.part || request.subResource == 'binding' || request.resource.resource == 'persistentvolumeclaims'"
+            "variables.part || variables.binding || request.resource.resource == 'persistentvolumeclaims'"
             f" || ({_given('object.metadata.finalizers', '[]')} == ({_old('metadata.finalizers', '[]')})"
             f" && {_given('object.metadata.ownerReferences', '[]')} == ({_old('metadata.ownerReferences', '[]')}))"
         ),
         "only Berth names a pod's node": (
-            "request.resource.resource != 'pods' || (request.subResource == 'binding'"
+            "request.resource.resource != 'pods' || (variables.binding"
             " ? request.userInfo.username == 'system:kube-scheduler'"
             " : request.operation != 'CREATE' || !has(object.spec.nodeName) || object.spec.nodeName == '')"
+        ),
+        "only Berth gives out cards": (
+            "request.resource.resource != 'pods' || variables.binding || request.operation != 'CREATE'"
+            f" || (object.spec.containers + {_given('object.spec.initContainers', '[]')}).all(c,"
+            " !has(c.resources) || ((!has(c.resources.requests) || c.resources.requests.all(k, !k.contains('/')))"
+            " && (!has(c.resources.limits) || c.resources.limits.all(k, !k.contains('/')))))"
         ),
     },
 )

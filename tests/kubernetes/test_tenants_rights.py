@@ -249,7 +249,7 @@ def test_no_way_into_a_running_pod(tenants: TwoTenants, tenant: Caller, part: st
     for namespace in (tenants.a, tenants.b):
         for method in ("GET", "POST", "PUT", "PATCH"):
             kind = "merge-patch+json" if method == "PATCH" else "json"
-            body = None if method == "GET" else {}
+            body: Any = None if method == "GET" else {}
             answer = tenant.ask(method, f"{tenants.pods(namespace)}/{name}/{part}", body, kind=kind)
             assert is_refused_by_rights(answer) or answer.status == 405
 
