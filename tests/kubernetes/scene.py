@@ -1,6 +1,7 @@
 """One tenant on the real control plane, with one process's loop and observer: what tests of real pods begin from."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from scheduling.control.clusters import port_of
 from scheduling.control.loop import Loop
 from scheduling.control.observe import Observer
 from scheduling.control.tenant_spaces import reconcile_tenants
-from scheduling.models import Job
+from scheduling.models import Job, Node, WaitReason
 from tenants.models import Cluster, Flavor, Queue
 from tests.factories import a_flavor, a_job, a_pool, a_queue, a_quota, a_tenant, unique
 from tests.kubernetes.plane import plane
@@ -26,6 +27,9 @@ class Real:
     """One pool of one flavor on the real control plane, one tenant with a queue; one process's loop and observer."""
 
     client: Client
+    flavor_name: str = "a100-80g"
+    nominal: int = 16
+    slowest_turn_s: float = 0.0
     flavor: Flavor = field(init=False)
     queue: Queue = field(init=False)
     loop: Loop = field(default_factory=lambda: Loop(holder="first"))
@@ -34,9 +38,9 @@ class Real:
     def __post_init__(self) -> None:
         kubeconfig = str(plane().kubeconfig())
         cluster = Cluster.objects.create(name=unique("kube"), kind="kubernetes", credential_ref=kubeconfig)
-        self.flavor = a_flavor("a100-80g", pool=a_pool(cluster=cluster))
+        self.flavor = a_flavor(self.flavor_name, pool=a_pool(cluster=cluster))
         self.queue = a_queue(tenant=a_tenant(), pool=self.flavor.pool, default_tier="development")
-        a_quota(self.queue, flavor=self.flavor, nominal=16)
+        a_quota(self.queue, flavor=self.flavor, nominal=self.nominal)
 
     @property
     def namespace(self) -> str:
@@ -56,13 +60,15 @@ class Real:
         )
 
     def turn(self) -> None:
+        began = time.monotonic()
         self.observer.observe(self.flavor.pool.cluster)
         assert self.loop.turn() is not None
+        self.slowest_turn_s = max(self.slowest_turn_s, time.monotonic() - began)
 
     def until(self, happened: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + SETTLED_S
         while not happened():
-            assert time.monotonic() < deadline, f"waited {SETTLED_S:.0f} s for {what}"
+            assert time.monotonic() < deadline, f"waited {SETTLED_S:.0f} s for {what}; {_state()}"
             self.turn()
             time.sleep(0.2)
 
@@ -82,10 +88,18 @@ class Real:
         return list(self.client.send("GET", f"/api/v1/namespaces/{self.namespace}/{plural}")["items"])
 
 
+def _state() -> str:
+    """What a test that waited in vain shows."""
+    nodes = Counter(Node.objects.values_list("state", flat=True))
+    waits = Counter(WaitReason.objects.filter(until__isnull=True).values_list("code", flat=True))
+    said = list(Job.objects.exclude(backoff_message="").values_list("backoff_message", flat=True)[:3])
+    return f"nodes {dict(nodes)}, jobs wait {dict(waits)}, refused {said}"
+
+
 @contextmanager
-def a_tenant_on_pods() -> Iterator[Real]:
-    """With its namespace made and the nodes found; nothing of it is left afterwards."""
-    made = Real(plane().client())
+def a_tenant_on_pods(flavor: str = "a100-80g", *, nominal: int = 16) -> Iterator[Real]:
+    """With its namespace made and the nodes of the flavor found; nothing of it is left afterwards."""
+    made = Real(plane().client(), flavor, nominal)
     reconcile_tenants()
     made.turn()
     made.turn()
