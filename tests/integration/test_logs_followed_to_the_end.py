@@ -41,21 +41,23 @@ class Kubelet(BaseHTTPRequestHandler):
     known: frozenset[str] = frozenset()
     followed: ClassVar[list[str]] = []
 
+    protocol_version = "HTTP/1.1"
+
     def do_GET(self) -> None:
         pod = self.path.partition("/log")[0].rpartition("/")[2]
-        if pod not in self.known:
-            self._answer(404, json.dumps({"kind": "Status", "message": f'pods "{pod}" not found'}).encode())
-            return
-        self._answer(200, self.written)
-        if "follow=true" in self.path:
+        found = pod in self.known
+        self.send_response(200 if found else 404)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self._say(self.written if found else json.dumps({"kind": "Status", "message": f"{pod} not found"}).encode())
+        if found and "follow=true" in self.path:
             self.followed.append(pod)
             self.ended.wait(PATIENCE_S)
-            self.wfile.write(self.last)
+            self._say(self.last)
+        self._say(b"")
 
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(body)
+    def _say(self, part: bytes) -> None:
+        self.wfile.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
         self.wfile.flush()
 
     def log_message(self, *_arguments: object) -> None:
