@@ -14,7 +14,7 @@ RUN printf '/berth\n/berth/platform\n' > "$(python -c 'import sysconfig; print(s
       pybabel compile --input-file "$po" --output-file "${po%.po}.mo" --locale zh_Hans; done \
  && python manage.py collectstatic --no-input --verbosity 0 \
  && python -m whitenoise.compress --quiet .local/staticfiles \
- && useradd --system --uid 10001 --user-group --home-dir /berth berth && chown -R berth:berth .local
+ && useradd --system --uid 10001 --user-group --home-dir /berth berth && mkdir -p .local/logs && chown -R berth:berth .local
 
 # By number: a cluster that asks for a user other than root cannot read names.
 USER 10001:10001
