@@ -99,7 +99,9 @@ def run_of(namespace: str, *, job: int, cards: int = 1) -> RunManifests:
     """A run as dispatch sends it, of one pod."""
     tenant = namespace.removesuffix("-prod")
     role = a_role(cards=cards, resource_name="nvidia.com/gpu")
-    return a_run(job=job, role=role, namespace=namespace, tenant=tenant, tier="batch", priority_class="berth-batch")
+    return a_run(
+        job=job, role=role, namespace=namespace, tenant=tenant, tier="batch", priority_class="berth-batch", token="x"
+    )
 
 
 def a_pod(**spec: Any) -> dict[str, Any]:
