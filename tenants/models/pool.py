@@ -3,7 +3,7 @@
 import pghistory
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import DateTimeRangeField, RangeOperators
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
@@ -22,7 +22,16 @@ class Cluster(models.Model):
 
     name = models.CharField(max_length=63, unique=True)
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.SIMULATED)
-    credential_ref = models.CharField(max_length=200, blank=True, default="")
+    credential_ref = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        validators=[
+            RegexValidator(
+                r"^/[\w.@/-]*\Z", _("The path of a kubeconfig file where Berth runs, never what stands in it.")
+            )
+        ],
+    )
     region = models.CharField(max_length=63, blank=True, default="")
     reachable = models.BooleanField(default=True)
     last_listed_at = models.DateTimeField(null=True, blank=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from django.core.exceptions import ValidationError
 
 from scheduling.control.reconcile import reconcile_clusters
 from scheduling.models import Job, Node, Run
@@ -59,6 +60,16 @@ def a_dedicated_cluster(folder: Path, name: str, server: str) -> tuple[Cluster, 
     queue = a_queue(tenant=tenant, pool=flavor.pool, default_tier="production")
     a_quota(queue, flavor=flavor, nominal=8)
     return cluster, a_job(queue, flavor=flavor, gpu=8, cpu=4, memory_gib=8)
+
+
+@pytest.mark.parametrize("reference", ["apiVersion: v1", "eyJhbGciOiJSUzI1NiJ9.e30.c2ln", "/etc/berth/a\ntoken: t"])
+def test_a_credential_itself_is_refused_where_a_reference_belongs(reference: str) -> None:
+    cluster = Cluster(name="a", kind="kubernetes", credential_ref=reference)
+
+    with pytest.raises(ValidationError, match="never what stands in it"):
+        cluster.full_clean(validate_unique=False, validate_constraints=False)
+    cluster.credential_ref = "/etc/berth/clusters/ext-d.kubeconfig"
+    cluster.full_clean(validate_unique=False, validate_constraints=False)
 
 
 def test_clusters_that_hang_or_refuse_stop_nobody_else(real: Real, addresses: dict[str, str], tmp_path: Path) -> None:
