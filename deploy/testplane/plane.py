@@ -113,6 +113,11 @@ class Plane:
         finally:
             self._children.send(name, signal.SIGCONT)
 
+    def restart_api_server(self) -> None:
+        """Killed, and started again on what the store holds; whoever watched it is cut off. Raises PlaneError."""
+        self._children.stop(only=["kube-apiserver"], patience_s=10)
+        self._start_api_server(programs())
+
     # --- parts, in their order ---
 
     def _write_secrets(self) -> None:

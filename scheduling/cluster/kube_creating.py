@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as OutOfTimeError
 from dataclasses import dataclass, replace
 
+from berth.common.crash_points import pass_point
 from scheduling.cluster import kube_answers, names
 from scheduling.cluster.kube_answers import judge_write
 from scheduling.cluster.kube_calls import Answer, KubeCalls, NotAnsweredError
@@ -43,6 +44,7 @@ class RunMaker:
         service = self._create(run.service)
         if service.kind not in THERE:
             return RunResult(service, tuple(replace(service, name=_name(pod)) for pod in run.pods))
+        pass_point("owner-made")
         secret = None if run.secret is None else self._create(_owned(run, run.secret, service))
         if secret is not None and secret.kind not in THERE:
             return RunResult(secret, tuple(replace(secret, name=_name(pod)) for pod in run.pods))
@@ -85,6 +87,8 @@ class RunMaker:
                     return _whose(there, document, name)
         except NotAnsweredError as error:
             return not_answered(error, name)
+        if document["kind"] == "Pod":
+            pass_point("pod-made")
         return result
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from berth.common import clock
+from berth.common.crash_points import pass_point
 from scheduling.cluster import names
 from scheduling.cluster.manifests import ManifestError, build_run
 from scheduling.cluster.port import (
@@ -111,6 +112,7 @@ class Lane:
             manifests = build_run(spec)
         except ManifestError as error:
             return Answer(run, problem=str(error))
+        pass_point("sending")
         if run.pk in self.unsure:
             answer = Answer(run, self._complete(manifests, until))
         else:
@@ -118,6 +120,7 @@ class Lane:
             if closed is not None and closed.retry_after_s is not None:
                 return Answer(run, too_early=True)
             answer = Answer(run, RunResult(closed, ()) if closed else self._create(manifests, until))
+        pass_point("sent")
         if answer.has(ResultKind.REFUSED):
             self.gate.forget(self.port.name, manifests.namespace)
         if answer.throttled is not None or answer.has(ResultKind.UNREACHABLE):

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from berth.common import clock
+from berth.common.crash_points import pass_point
 from scheduling.cluster.port import ResultKind
 from scheduling.control.dispatch_lane import Answer
 from scheduling.control.ending import RunEnd, end_run
@@ -41,6 +42,8 @@ def record_answers(answers: Sequence[Answer], leadership: Leadership) -> None:
         for answer in answers:
             if answer.result is None or not answer.result.whole:
                 _send_back(answer, now, leadership)
+        pass_point("recording")
+    pass_point("recorded")
 
 
 def _record_uids(made: dict[tuple[int, str], str], now: datetime) -> None:

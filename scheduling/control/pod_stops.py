@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from berth.common import clock
+from berth.common.crash_points import pass_point
 from scheduling.cluster import names
 from scheduling.cluster.port import ClusterPort, ClusterUnreachableError, PodObservation, ResultKind, WriteResult
 from scheduling.control.side_by_side import run_by_port
@@ -75,11 +76,15 @@ def _stop(port: ClusterPort, stop: PodStop) -> bool:
         port.annotate_pod(
             pod.key, uid=pod.uid, annotations=stop.notice, condition=condition, timeout_s=CALL_TIMEOUT_S / 2
         )
+    pass_point("warned")
     left = max(CALL_TIMEOUT_S / 2, deadline - clock.monotonic())
-    return _is_answered(port.delete_pod(pod.key, uid=pod.uid, grace_s=stop.grace_s, timeout_s=left))
+    result = port.delete_pod(pod.key, uid=pod.uid, grace_s=stop.grace_s, timeout_s=left)
+    pass_point("stop-asked")
+    return _is_answered(result)
 
 
 def _delete_owner(port: ClusterPort, run: Run) -> bool:
+    pass_point("owner-deleting")
     name = names.run_name(run.job_id, run.number)
     return _is_answered(port.delete_run(run.namespace, name, timeout_s=CALL_TIMEOUT_S))
 

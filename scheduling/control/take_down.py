@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from berth.common import clock
+from berth.common.crash_points import pass_point
 from scheduling.cluster import names
 from scheduling.cluster.port import ClusterPort, PodObservation
 from scheduling.control.clusters import port_of
@@ -86,7 +87,9 @@ class TakeDown:
             # Written down once, before it is done; a pod that is still there was not removed, whoever died over it (F28).
             if run.force_deleted_at is None and not _note_force(run, now, leadership):
                 return None
+            pass_point("force-noted")
             return Errand(run, tuple(PodStop(pod, 0) for pod in there))
+        pass_point("stopping")
         self.logs.listen(run, port, there)
         return Errand(run, _stops(there, until=run.grace_until or now, now=now, notice=_notice(run)))
 

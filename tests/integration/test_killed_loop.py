@@ -1,14 +1,9 @@
 """Processes of the loop that are killed, stopped and cut off, for real. F01, F02, F09, F13 to F15, F43, Q10, Q11."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,12 +14,10 @@ from berth.common import clock
 from scheduling.cluster.faults import FaultKind
 from scheduling.control.watching import Watcher
 from scheduling.models import Job, Role, RoleFlavor, Run, SchedulerEpoch, Transition
+from tests.integration.loop_processes import a_process, forget_the_lease
 from tests.integration.loop_scene import Scene
 
-ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 100
-NOWHERE = "redis://127.0.0.1:1/0"
-"""A broker that cannot be reached."""
 
 
 @pytest.fixture
@@ -32,30 +25,6 @@ def scene(committed: None) -> Iterator[Scene]:
     """At the real time, so that processes with a clock of their own agree."""
     with Scene.opened(clock.wall_now()) as opened:
         yield opened
-
-
-@contextmanager
-def a_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """`manage.py` in a process of its own on the test database, without a broker; gone afterwards."""
-    server = os.environ["DATABASE_URL"].rpartition("/")[0]
-    database = f"{server}/{connection.settings_dict['NAME']}"
-    environment = os.environ | {"DATABASE_URL": database, "REDIS_URL": NOWHERE}
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", *arguments],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-        # Shown by pytest where the test fails: what the process itself said.
-        print(process.communicate()[0])
 
 
 def wait_until(what: Callable[[], Any]) -> None:
@@ -69,10 +38,6 @@ def wait_until(what: Callable[[], Any]) -> None:
 def catch_up(scene: Scene) -> None:
     """The other process lived in real time, the scene's stands still."""
     scene.pass_time((datetime.now(UTC) - clock.now()).total_seconds() + 2)
-
-
-def forget_the_lease() -> None:
-    SchedulerEpoch.objects.update(lease_until=None)
 
 
 @pytest.mark.parametrize("made", [None, 1, 2])

@@ -44,12 +44,25 @@ class Real:
 
     @property
     def namespace(self) -> str:
-        return f"{self.queue.tenant.slug}-{self.queue.environment}"
+        return self.namespace_of(self.queue)
 
-    def submit(self, *, cards: int = 4, replicas: int = 2, **labels: str) -> Job:
+    def namespace_of(self, queue: Queue) -> str:
+        return f"{queue.tenant.slug}-{queue.environment}"
+
+    def submit(
+        self,
+        *,
+        cards: int = 4,
+        replicas: int = 2,
+        queue: Queue | None = None,
+        tier: str = "development",
+        **labels: str,
+    ) -> Job:
+        """A job of the tenant's queue, or of another one; `labels` are those of pretended pods."""
         named = {f"berth.dev/sim-{key.replace('_', '-')}": value for key, value in labels.items()}
         return a_job(
-            self.queue,
+            queue or self.queue,
+            tier=tier,
             flavor=self.flavor,
             gpu=cards,
             replicas=replicas,
@@ -75,12 +88,12 @@ class Real:
     def until_state(self, job: Job, *states: str) -> None:
         self.until(lambda: Job.objects.get(pk=job.pk).state in states, f"{states}, not {job.state}")
 
-    def until_ready(self) -> None:
-        """Runs may be sent to the tenant's namespace."""
+    def until_ready(self, namespace: str = "") -> None:
+        """Runs may be sent to the tenant's namespace, or to another one."""
         spaces = port_of(self.flavor.pool.cluster).spaces
         assert spaces is not None
         deadline = time.monotonic() + SETTLED_S
-        while (answer := spaces.check_space(self.namespace, timeout_s=5)).kind is not ResultKind.ACCEPTED:
+        while (answer := spaces.check_space(namespace or self.namespace, timeout_s=5)).kind is not ResultKind.ACCEPTED:
             assert time.monotonic() < deadline, answer.message
             time.sleep(0.1)
 
@@ -97,9 +110,9 @@ def _state() -> str:
 
 
 @contextmanager
-def a_tenant_on_pods(flavor: str = "a100-80g", *, nominal: int = 16) -> Iterator[Real]:
+def a_tenant_on_pods(flavor: str = "a100-80g", *, nominal: int = 16, kind: type[Real] | None = None) -> Iterator[Real]:
     """With its namespace made and the nodes of the flavor found; nothing of it is left afterwards."""
-    made = Real(plane().client(), flavor, nominal)
+    made = (kind or Real)(plane().client(), flavor, nominal)
     reconcile_tenants()
     made.turn()
     made.turn()
@@ -109,6 +122,8 @@ def a_tenant_on_pods(flavor: str = "a100-80g", *, nominal: int = 16) -> Iterator
     try:
         yield made
     finally:
-        for plural in ("services", "pods"):
-            made.client.ask("DELETE", f"/api/v1/namespaces/{made.namespace}/{plural}", {"gracePeriodSeconds": 0})
-        made.client.ask("DELETE", f"/api/v1/namespaces/{made.namespace}")
+        queues = Queue.objects.filter(pool=made.flavor.pool).select_related("tenant")
+        for namespace in {made.namespace_of(queue) for queue in queues}:
+            for plural in ("services", "pods"):
+                made.client.ask("DELETE", f"/api/v1/namespaces/{namespace}/{plural}", {"gracePeriodSeconds": 0})
+            made.client.ask("DELETE", f"/api/v1/namespaces/{namespace}")
