@@ -8,6 +8,7 @@ from scheduling.cluster.kube_reading import quantity_milli
 MOST_NAMED = 5
 EXACT = {"NetworkPolicy": ("spec",), "RoleBinding": ("roleRef", "subjects")}
 """What may have nothing added to it: a selector more lets somebody in."""
+_FALSE_IS_LEFT_OUT = ("globalDefault",)
 _HOLES = {
     "ValidatingAdmissionPolicy": ("spec.matchConstraints.excludeResourceRules", "spec.matchConstraints.objectSelector"),
     "ValidatingAdmissionPolicyBinding": ("spec.matchResources",),
@@ -50,7 +51,7 @@ def _differing(wanted: Any, there: Any, path: str) -> Iterator[str]:
             return
         for at, (one, other) in enumerate(zip(wanted, entries, strict=True)):
             yield from _differing(one, other, f"{path}[{at}]")
-    elif wanted != there and not _same_amount(wanted, there) and not (wanted is False and there is None):
+    elif wanted != there and not _same_amount(wanted, there) and not (path in _FALSE_IS_LEFT_OUT and there is None):
         yield path
 
 

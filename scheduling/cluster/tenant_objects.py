@@ -78,10 +78,15 @@ def tenant_objects(space: TenantSpace) -> tuple[Document, ...]:
     )
 
 
+def is_ours(there: Mapping[str, Any]) -> bool:
+    """Whether an object bears Berth's name."""
+    return bool((there["metadata"].get("labels") or {}).get(names.MANAGED_BY) == names.FIELD_MANAGER)
+
+
 def is_space_of(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
     """Whether a namespace that is there was made for this tenant's environment, by the labels that nobody but Berth may set."""
-    labels, own = there["metadata"].get("labels") or {}, wanted["metadata"]["labels"]
-    return all(labels.get(key) == own[key] for key in (names.TENANT, names.MANAGED_BY))
+    tenant = (there["metadata"].get("labels") or {}).get(names.TENANT)
+    return is_ours(there) and tenant == wanted["metadata"]["labels"][names.TENANT]
 
 
 def _named(name: str, **more: Any) -> Document:

@@ -12,7 +12,7 @@ from scheduling.cluster.admission import admission_objects
 from scheduling.cluster.kube_drift import differences
 from scheduling.cluster.port import ClusterPort, ClusterUnreachableError, Manifest
 from scheduling.cluster.space_port import SpacePort
-from scheduling.cluster.tenant_objects import KINDS, TenantSpace, is_space_of, shared_objects, tenant_objects
+from scheduling.cluster.tenant_objects import KINDS, TenantSpace, is_ours, is_space_of, shared_objects, tenant_objects
 from scheduling.control.clusters import port_of
 from scheduling.control.one_pass import one_pass
 from scheduling.control.space_repair import Key, Repair, key_of, told_name, writers_of
@@ -74,9 +74,9 @@ def _reconcile(cluster: Cluster, port: ClusterPort, done: Reconciled, *, dry_run
     deadline = clock.monotonic() + BUDGET_S
     there = {
         (item.kind, item.namespace, item.name): item.manifest
-        for item in port.list_managed(kinds=KINDS, timeout_s=CALL_TIMEOUT_S).items
+        for item in spaces.list_objects(kinds=KINDS, timeout_s=CALL_TIMEOUT_S).items
     }
-    known = {name for kind, _space, name in there if kind == "Namespace"}
+    known = {key[2] for key, found in there.items() if key[0] == "Namespace" and is_ours(found)}
     done.unguarded += _unguarded(cluster, spaces)
     repair = Repair(cluster, port, spaces, dry_run=dry_run, timeout_s=CALL_TIMEOUT_S)
     for documents in ([*shared_objects()], *(list(tenant_objects(space)) for space in spaces_of(cluster))):
@@ -94,7 +94,7 @@ def _reconcile(cluster: Cluster, port: ClusterPort, done: Reconciled, *, dry_run
 def _take(repair: Repair, namespace: Manifest, there: dict[Key, Manifest], done: Reconciled) -> bool:
     """Whether the namespace of that name is ours or, by now, made: a stranger's is left alone with everything in it, and told."""
     key = key_of(namespace)
-    found = there.get(key) or repair.spaces.read_object(*key, timeout_s=CALL_TIMEOUT_S)
+    found = there.get(key)
     if found is None:
         why_not = repair.create(namespace)
         if not why_not:
@@ -102,7 +102,6 @@ def _take(repair: Repair, namespace: Manifest, there: dict[Key, Manifest], done:
             there[key] = namespace
             return True
     elif is_space_of(namespace, found):
-        there[key] = found
         return True
     else:
         why_not = f"a namespace of this name is there and not Berth's{writers_of(found)}; it is left as it is"

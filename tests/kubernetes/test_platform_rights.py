@@ -129,8 +129,8 @@ def _look(cluster: Any, spaces: Any) -> None:
     cluster.list_nodes(timeout_s=PATIENCE_S)
     cluster.list_node_leases(timeout_s=PATIENCE_S)
     cluster.list_card_use(timeout_s=PATIENCE_S)
-    cluster.list_managed(kinds=[*KINDS, "Service"], timeout_s=PATIENCE_S)
-    spaces.list_objects(kinds=POLICIES, timeout_s=PATIENCE_S)
+    cluster.list_managed(kinds=["Service"], timeout_s=PATIENCE_S)
+    spaces.list_objects(kinds=[*KINDS, *POLICIES], timeout_s=PATIENCE_S)
     for wanted in (True, False):
         cluster.set_cordon("n1", cordoned=wanted, timeout_s=PATIENCE_S)
         cluster.set_card_health("n1", 0, healthy=not wanted, timeout_s=PATIENCE_S)
