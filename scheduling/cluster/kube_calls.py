@@ -105,11 +105,11 @@ class KubeCalls:
 
     def stream(
         self, path: str, *, query: Sequence[tuple[str, str]], timeout_s: float, whole: bool
-    ) -> tuple[int, Iterator[bytes]]:
-        """The status, and the body as it comes. Time over: raises NotAnsweredError if `whole`, else the body ends there."""
+    ) -> tuple[int, "Parts"]:
+        """The status, and the body as it comes. Broken off or out of time: raises NotAnsweredError if `whole`, else it ends there."""
         deadline = time.monotonic() + timeout_s
         response = self._send("GET", path, query, None, JSON, timeout=min(timeout_s, HEADERS_S))
-        return response.status, _parts(response.response, deadline, whole=whole)
+        return response.status, Parts(response.response, deadline, whole=whole)
 
     def address(self) -> tuple[str, str]:
         """Where the API server is as Berth reaches it, and the authority in PEM that it is trusted by; empty: the public ones."""
@@ -201,22 +201,32 @@ def _patience(raw: Any, seconds: float) -> None:
         sock.settimeout(seconds)
 
 
-def _parts(raw: Any, deadline: float, *, whole: bool) -> Iterator[bytes]:
-    try:
-        _patience(raw, max(0.01, deadline - time.monotonic()))
-        while part := raw.read1(CHUNK):
-            yield part
-            left = deadline - time.monotonic()
-            if left <= 0:
-                if whole:
-                    raise NotAnsweredError("the answer took too long", sent=True)
-                return
-            _patience(raw, left)
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        if whole:
-            raise NotAnsweredError(str(error), sent=True) from error
-    finally:
-        raw.close()
+class Parts:
+    """A body as it comes, to be read once. `broken_off` says afterwards whether its end was not its own."""
+
+    def __init__(self, raw: Any, deadline: float, *, whole: bool) -> None:
+        self._raw, self._deadline, self._whole = raw, deadline, whole
+        self.broken_off = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            _patience(self._raw, max(0.01, self._deadline - time.monotonic()))
+            while part := self._raw.read1(CHUNK):
+                yield part
+                left = self._deadline - time.monotonic()
+                if left <= 0:
+                    self._break_off("the answer took too long")
+                    return
+                _patience(self._raw, left)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            self._break_off(str(error))
+        finally:
+            self._raw.close()
+
+    def _break_off(self, why: str) -> None:
+        self.broken_off = True
+        if self._whole:
+            raise NotAnsweredError(why, sent=True)
 
 
 def _lines(raw: Any) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 from scheduling.cluster import kube_answers
@@ -43,7 +44,8 @@ def follow_log(
         if status != kube_answers.OK:
             return _none(status, parts)
         opened()
-        return newest(parts, tail_lines=tail_lines, most_bytes=most_bytes)
+        tail = newest(parts, tail_lines=tail_lines, most_bytes=most_bytes)
+        return replace(tail, broken_off=parts.broken_off)
     except NotAnsweredError as error:
         raise ClusterUnreachableError(error.message) from error
 

@@ -241,6 +241,8 @@ class LogTail:
     available: bool
     truncated: bool
     message: str = ""
+    broken_off: bool = False
+    """Of a followed log: the pod may have written more than was heard."""
 
 
 @dataclass(frozen=True, slots=True)

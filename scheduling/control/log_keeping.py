@@ -32,6 +32,7 @@ TOLD_BUDGET_S: Final = 0.5
 GIVE_UP_S: Final = 15.0
 """How long a run's removal waits for logs that did not fit a turn."""
 OPENED_S: Final = 1.0
+LEAST_OPENED_S: Final = 0.05
 MOST_FOLLOWED: Final = 64
 """Streams of one process at a time; pods beyond that are read once."""
 ENDED_PHASES: Final = (Pod.Phase.SUCCEEDED, Pod.Phase.FAILED, Pod.Phase.GONE)
@@ -45,10 +46,12 @@ class LogKeeper:
 
     _waiting: dict[int, float] = field(default_factory=dict)
     _followed: set[int] = field(default_factory=set)
+    _patient_until: float = 0.0
 
     def keep(self, ended: Iterable[int]) -> list[int]:
         """Keep what these ended runs wrote, and those before them that had to wait; returns runs that may be removed now."""
         now = clock.monotonic()
+        self._patient_until = now + BUDGET_S
         for run_id in ended:
             self._waiting.setdefault(run_id, now)
         if not self._waiting:
@@ -70,9 +73,12 @@ class LogKeeper:
         writing = [pods[pod.key.name] for pod in there if pod.phase is PodPhase.RUNNING and pod.key.name in pods]
         room = max(0, MOST_FOLLOWED - len(self._followed))
         opened = [self._follow(run, pod, port) for pod in writing[:room]]
-        deadline = clock.monotonic() + OPENED_S
+        now = clock.monotonic()
+        deadline = now + OPENED_S
         keep_logs(_read_all(ended, port, deadline=deadline, whole=True))
         keep_logs(_read_all(writing[room:], port, deadline=deadline, whole=False))
+        # All runs of a turn share this patience: a kubelet that does not answer must not keep the others' notices back.
+        deadline = min(deadline, max(self._patient_until, now + LEAST_OPENED_S))
         for event in opened:
             event.wait(max(0.0, deadline - clock.monotonic()))
 
@@ -92,7 +98,7 @@ class LogKeeper:
         try:
             tail = port.follow_logs(key, **_bounds(), timeout_s=seconds, opened=opened.set)
             if tail.available:
-                keep_logs([ReadLog(pod, tail, whole=True)])
+                keep_logs([ReadLog(pod, tail, whole=not tail.broken_off)])
         except ClusterUnreachableError as error:
             logger.warning("log not followed pod=%s error=%s", pod.name, error.message)
         except Exception:

@@ -40,6 +40,7 @@ class Kubelet(BaseHTTPRequestHandler):
     ended = threading.Event()
     known: frozenset[str] = frozenset()
     followed: ClassVar[list[str]] = []
+    breaks = False
 
     protocol_version = "HTTP/1.1"
 
@@ -53,6 +54,9 @@ class Kubelet(BaseHTTPRequestHandler):
         if found and "follow=true" in self.path:
             self.followed.append(pod)
             self.ended.wait(PATIENCE_S)
+            if self.breaks:
+                self.connection.close()
+                return
             self._say(self.last)
         self._say(b"")
 
@@ -141,6 +145,21 @@ def test_what_a_pod_writes_in_its_grace_is_kept(kubelet: tuple[type[Kubelet], Pa
     until(lambda: len(kept(run)) == 2, "nothing was kept")
     assert kept(run) == [("step 1\nsaved on SIGTERM\n", True, "")] * 2
     assert sorted(server.followed) == [pod.key.name for pod in there], "each once"
+
+
+@pytest.mark.usefixtures("committed")
+def test_a_log_that_breaks_off_is_kept_as_far_as_it_came(kubelet: tuple[type[Kubelet], Path]) -> None:
+    server, kubeconfig = kubelet
+    run = a_stopping_run(kubeconfig)
+    there = seen(run, PodPhase.RUNNING)[:1]
+    server.known, server.breaks = frozenset([there[0].key.name]), True
+
+    LogKeeper().listen(run, a_port(kubeconfig), there)
+    until(lambda: bool(server.followed), "nobody listens")
+    server.ended.set()
+
+    until(lambda: bool(kept(run)), "nothing was kept")
+    assert kept(run) == [("step 1\n", False, "")]
 
 
 @pytest.mark.usefixtures("committed")
