@@ -17,7 +17,11 @@ from scheduling.states import TERMINAL, JobState
 def runs_by_job(job_ids: Sequence[int]) -> dict[int, list[Run]]:
     """Runs with their instants alone, oldest first; one query."""
     found: dict[int, list[Run]] = defaultdict(list)
-    for run in Run.objects.filter(job_id__in=job_ids).only("job_id", "started_at", "ended_at").order_by("number"):
+    for run in (
+        Run.objects.filter(job_id__in=job_ids)
+        .only("job_id", "admitted_at", "started_at", "ended_at")
+        .order_by("number")
+    ):
         found[run.job_id].append(run)
     return found
 
@@ -43,17 +47,17 @@ def state_since(job: Job, runs: Sequence[Run], seen: datetime) -> datetime:
 
 def by_cluster_clock(job: Job, events: Sequence[JobEvent], runs: Sequence[Run]) -> list[JobEvent]:
     """The events with each state at its own instant, oldest first; no state goes before the one that it follows."""
-    starts = [run.started_at for run in runs if run.started_at is not None]
-    ends = [run.ended_at for run in runs if run.ended_at is not None]
+    instants = {
+        JobState.STARTING: [run.admitted_at for run in runs],
+        JobState.RUNNING: [run.started_at for run in runs if run.started_at is not None],
+        JobState.QUEUED: [run.ended_at for run in runs if run.ended_at is not None],
+    } | dict.fromkeys(TERMINAL, [job.ended_at] if job.ended_at is not None else [])
     told: list[JobEvent] = []
     before = job.submitted_at
     for event in events:
         if event.kind == "job":
-            if event.code in TERMINAL:
-                own = [] if job.ended_at is None else [job.ended_at]
-            else:
-                own = starts if event.code == JobState.RUNNING else ends if event.code == JobState.QUEUED else []
-            before = max((at for at in own if before < at <= event.at), default=event.at)
+            own = instants.get(JobState(event.code), [])
+            before = max((at for at in own if before <= at <= event.at), default=event.at)
             event = replace(event, at=before)
         told.append(event)
     return sorted(told, key=lambda each: each.at)
