@@ -34,7 +34,8 @@ def changed_nodes(
         node = there.get(name)
         if node is None and (ailment is None or not ailment.lost):
             continue
-        if row.state == Node.State.LOST and name in vitals.settling:
+        if row.state == Node.State.LOST and name in vitals.settling and row.went_at:
+            # Unless an administrator said that it is well: then nothing is held against it any more.
             continue
         if ailment is not None and ailment.lost and row.state == Node.State.NOT_READY:
             # More than may be lost at once say so again with every look: a few of them are enough.

@@ -44,7 +44,7 @@ def test_a_node_that_flaps_every_twenty_seconds_is_quarantined_and_starts_no_sto
     scene.go_on(10)
     home = scene.run_of(job).pods.get().node
 
-    for _ in range(4):
+    for _ in range(3):
         flap(scene, home, failure)
 
     home.refresh_from_db()
@@ -158,6 +158,24 @@ def test_a_card_that_gets_a_name_stands_for_itself(scene: Scene) -> None:
     _see(scene, node, bad_cards=(2,))
 
     assert _out(node) == {2: "named"}
+
+
+@pytest.mark.parametrize("by_order", [False, True])
+def test_a_node_that_was_lost_settles_unless_an_admin_says_that_it_is_well(scene: Scene, by_order: bool) -> None:
+    """F25, F26."""
+    node = scene.add_nodes(2)[0]
+    scene.port.act(FailNode(node.name, NodeFailure.NOT_READY))
+    pass_looking(scene, 25)
+    was = Node.objects.get(pk=node.pk).state
+    if by_order:
+        order_node(a_platform_admin(), node, "recover")
+    else:
+        scene.port.act(RecoverNode(node.name))
+    pass_looking(scene, 5)
+    soon = Node.objects.get(pk=node.pk).state
+    pass_looking(scene, 15)
+
+    assert (was, soon, Node.objects.get(pk=node.pk).state) == ("lost", "ready" if by_order else "lost", "ready")
 
 
 def test_a_drained_node_sends_away_what_may_be_preempted_and_lets_production_end(scene: Scene) -> None:

@@ -58,7 +58,7 @@ def test_a_lost_node_leaves_the_books_at_its_last_sign_and_comes_back(scene: Sce
     assert seen_at is not None
     last_sign = (seen_at - MORNING).total_seconds()
     scene.port.act(RecoverNode(first.name))
-    look(scene, 4)
+    look(scene, 20)
 
     assert (lost["gpu"], lost["cpu"], recorded(scene)["gpu"]) == (8_000, 128_000, 16_000)
     assert [(state, start) for state, _out, start, _end in was(first)][:2] == [("ready", 0), ("lost", last_sign)]
