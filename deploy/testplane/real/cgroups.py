@@ -41,7 +41,7 @@ def prepare(group: str, node: str) -> str:
 def remove(group: str) -> None:
     """With everything in it, as soon as the kernel has buried the last process; what still lives stays for the next sweep."""
     deadline = time.monotonic() + _EMPTY_S
-    for hierarchy, _ in _hierarchies():
+    for hierarchy, _ in _mounted():
         while (hierarchy / group).exists():
             for folder, _, _ in os.walk(hierarchy / group, topdown=False):
                 with contextlib.suppress(OSError):
@@ -53,7 +53,7 @@ def remove(group: str) -> None:
 
 def sweep() -> None:
     """Remove the groups of planes whose process was killed."""
-    found = {path.name for hierarchy, _ in _hierarchies() for path in hierarchy.glob(f"{PREFIX}*-*-*")}
+    found = {path.name for hierarchy, _ in _mounted() for path in hierarchy.glob(f"{PREFIX}*-*-*")}
     for name in found:
         pid, since, _ = name.removeprefix(PREFIX).split("-")
         if born(int(pid)) != since:
@@ -61,10 +61,14 @@ def sweep() -> None:
 
 
 def _hierarchies() -> list[tuple[Path, str]]:
-    """Where control groups are mounted: one tree of version 2, or one for each controller of version 1."""
+    """Those that limit pods: one tree for each controller of version 1 where there are any, else the one of version 2."""
+    return [each for each in _mounted() if each[1] == "cgroup"] or _mounted()
+
+
+def _mounted() -> list[tuple[Path, str]]:
+    """Every tree of control groups and its kind. Beside those of version 1 the runtime makes groups in an idle one of version 2 too."""
     mounts = [line.split()[1:3] for line in MOUNTS.read_text().splitlines()]
-    first = [(Path(path), kind) for path, kind in mounts if kind == "cgroup"]
-    return first or [(Path(path), kind) for path, kind in mounts if kind == "cgroup2"]
+    return [(Path(path), kind) for path, kind in mounts if kind in ("cgroup", "cgroup2")]
 
 
 def _delegate(hierarchy: Path, path: str) -> None:
