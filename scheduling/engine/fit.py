@@ -1,8 +1,8 @@
 """May this job start now, and where? Quota first, then nodes, in every picture of the cycle that the start would touch."""
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
@@ -25,8 +25,7 @@ class Verdict(Enum):
     RESERVED = "reserved"
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(NamedTuple):
     verdict: Verdict
     option: Option | None = None
     placed: Placed = ()

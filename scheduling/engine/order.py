@@ -47,7 +47,7 @@ class Contest:
         self._state, self._rules, self.classes, self._aged, self._class_of = state, rules, classes, aged, competing
         pending = state.snapshot.pending
         self._priority, self._submit = pending.priority.tolist(), pending.submit_ms.tolist()
-        self._by_submit = state.policy.order == "submit"
+        self._by_submit, self._urgent_priority = state.policy.order == "submit", state.policy.urgent_priority
         self._projected_rank = state.shares.projected_rank
         starved = find_starved(pending, state.policy, state.now_ms)
         self.starved = starved.tolist()
@@ -55,7 +55,8 @@ class Contest:
         size = len(state.tree.nodes)
         self._heaps: list[list[tuple[Key, int]]] = [[] for _ in range(size + 1)]
         self._current: list[Key | None] = [None] * size
-        self._standing: dict[int, dict[JobClass, Standing]] = {tenant: {} for tenant in range(size)}
+        self._inside: dict[int, dict[JobClass, bool]] = {tenant: {} for tenant in range(size)}
+        """By tenant, whether a class of it fits its nominal, as long as the tenant's use stays what it is."""
         self._leaves_of: dict[int, list[int]] = {}
         for leaf in self._lines:
             self._leaves_of.setdefault(state.tree.tenant[leaf], []).append(leaf)
@@ -124,7 +125,7 @@ class Contest:
 
     def replay(self, job_class: JobClass) -> None:
         """The use of the class's queue changed: nominal may be used up for its tenant's queues, and shares above moved."""
-        self._standing[job_class.tenant] = {}
+        self._inside[job_class.tenant] = {}
         for leaf in self._leaves_of[job_class.tenant]:
             self._play(leaf)
 
@@ -181,10 +182,11 @@ class Contest:
         base = _TIER_BAND[job_class.tier]
         if self.starved[job]:
             return _AGED_BATCH_BAND if self._aged.goes_ahead(job_class) else base + STARVED
-        known = self._standing[job_class.tenant]
-        standing = known.get(job_class)
-        if standing is None:
-            standing = known[job_class] = best_standing(self._rules, self._state.quota_after, job_class)
-        if standing != Standing.OWN:
+        known = self._inside[job_class.tenant]
+        inside = known.get(job_class)
+        if inside is None:
+            standing = best_standing(self._rules, self._state.quota_after, job_class)
+            inside = known[job_class] = standing is Standing.OWN
+        if not inside:
             return base + BORROW
-        return base + (URGENT if self._priority[job] >= self._state.policy.urgent_priority else NOMINAL)
+        return base + (URGENT if self._priority[job] >= self._urgent_priority else NOMINAL)

@@ -47,13 +47,14 @@ class QuotaTree:
         self.nominal = [[0] * columns for _ in nodes]
         self.subtree = [[0] * columns for _ in nodes]
         self.kept = [[0] * columns for _ in nodes]
-        self._climbs: dict[int, list[Climb]] = {}
-        self._descents: dict[int, list[Descent]] = {}
         self._potential: dict[tuple[int, int], int] = {}
         self._lendable: dict[tuple[int, int], int] = {}
         self._sides: dict[tuple[int, int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
         for column in range(columns):
             self._roll_up(column)
+        # By node and column, so that use climbs and descends without look-ups.
+        self.climbs = [[self._climb(index, column) for column in range(columns)] for index in range(len(nodes))]
+        self.descents = [[self._descent(index, column) for column in range(columns)] for index in range(len(nodes))]
 
     def _limited_axes(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
         """(axis, limited columns) of each resource that has any: cards of all flavors, CPU, memory, VRAM (the last columns)."""
@@ -164,25 +165,14 @@ class QuotaTree:
             self._lendable[index, axis] = known
         return known
 
-    def climbs(self, leaf: int) -> list[Climb]:
-        """By column the way of a charge, so that it climbs without look-ups; empty for a column that nothing limits."""
-        known = self._climbs.get(leaf)
-        if known is None:
-            path = self.path[leaf]
-            known = self._climbs[leaf] = [
-                tuple((index * self.columns + column, self.kept[index][column]) for index in path) if limited else ()
-                for column, limited in enumerate(self.limited)
-            ]
-        return known
-
-    def descents(self, index: int) -> list[Descent]:
-        """By column the way down to a node; nodes that keep nothing and limit nothing pass on what there is, and are left out."""
-        known = self._descents.get(index)
-        if known is None:
-            known = self._descents[index] = [self._descent(index, column) for column in range(self.columns)]
-        return known
+    def _climb(self, index: int, column: int) -> Climb:
+        """The way of a charge; empty for a column that nothing limits."""
+        if not self.limited[column]:
+            return ()
+        return tuple((at * self.columns + column, self.kept[at][column]) for at in self.path[index])
 
     def _descent(self, index: int, column: int) -> Descent:
+        """The way down to a node; nodes that keep nothing and limit nothing pass on what there is, and are left out."""
         *below, root = self.path[index]
         steps = (
             (
@@ -193,7 +183,7 @@ class QuotaTree:
             )
             for at in reversed(below)
         )
-        narrow = tuple(step for step in steps if step[1] > 0 or step[3] is not None)
+        narrow = tuple(step for step in steps if step[1] > 0 or step[3] is not None) if self.limited[column] else ()
         return root * self.columns + column, self.subtree[root][column], narrow
 
     def own(self, tenant: int, column: int) -> int:
@@ -244,7 +234,7 @@ class QuotaUse:
     def charge(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Add a job's use to its queue and to every ancestor that it reaches."""
         everybody, levels = self.used[EVERYBODY], self.used[: tier + 1]
-        base, climbs = leaf * self.tree.columns, self.tree.climbs(leaf)
+        base, climbs = leaf * self.tree.columns, self.tree.climbs[leaf]
         for column, amount in amounts:
             climb = climbs[column]
             if not climb:
@@ -263,7 +253,7 @@ class QuotaUse:
     def refund(self, leaf: int, amounts: Iterable[Amount], tier: int) -> None:
         """Take a job's use back: the exact inverse of `charge`."""
         everybody, levels = self.used[EVERYBODY], self.used[: tier + 1]
-        base, climbs = leaf * self.tree.columns, self.tree.climbs(leaf)
+        base, climbs = leaf * self.tree.columns, self.tree.climbs[leaf]
         for column, amount in amounts:
             climb = climbs[column]
             if not climb:
@@ -285,7 +275,7 @@ class QuotaUse:
         if not tree.limited[column]:
             return UNLIMITED
         used = self.used[level]
-        root, quota, descent = tree.descents(index)[column]
+        root, quota, descent = tree.descents[index][column]
         left = subtract(quota, used[root])
         for at, kept, subtree, borrowing in descent:
             held = used[at]
