@@ -88,6 +88,10 @@ class ReasonBook:
             found = self._asks[job_class.shape_index] = total_ask(job_class.shape)
         return found
 
+    def others_first(self, job_class: JobClass) -> Reason:
+        """Nothing is lacking: its turn has not come."""
+        return Reason(WaitCode.FAIR_SHARE, need=self.whole_ask(job_class), suggestion="wait")
+
     def impossible(self, found: Impossible) -> Reason:
         """Against configured capacity and limits, and by how much."""
         reason = Reason(WaitCode.IMPOSSIBLE, detail=found.detail)
@@ -107,7 +111,7 @@ class ReasonBook:
             or self._quota(job_class, option, job_class.tier)
             or self._nodes(job_class, option, shared)
             or self._quota(job_class, option, EVERYBODY)
-            or self._others_first(job_class, option, shared)
+            or self._turn_to_come(job_class, option, shared)
         )
 
     def _nodes(self, job_class: JobClass, option: Option, shared: tuple[int, int, int]) -> Reason | None:
@@ -140,14 +144,16 @@ class ReasonBook:
 
     def _quota(self, job_class: JobClass, option: Option, level: int) -> Reason | None:
         """A borrowing limit, or nothing left to lend. First as the job's tier sees it: lower tiers would make room (SCH-01)."""
-        state = self._state
-        reason = Reason(WaitCode.QUOTA_BORROW_LIMIT)
-        for column, amount in option.amounts:
-            room = state.quota.available(job_class.leaf, column, level)
-            if amount > room:
-                self._lacks_column(reason, column, amount, room)
-                reason.holders = reason.holders or self._holders.of_tree(job_class, column)
+        state, leaf = self._state, job_class.leaf
+        rooms = [(column, amount, state.quota.available(leaf, column, level)) for column, amount in option.amounts]
+        lacking = [row for row in rooms if row[1] > row[2]]
         share = pool_share_room(state, job_class)
+        if not lacking and (share is None or option.cards_m <= share):
+            return None
+        reason = Reason(WaitCode.QUOTA_BORROW_LIMIT)
+        for column, amount, room in lacking:
+            self._lacks_column(reason, column, amount, room)
+            reason.holders = reason.holders or self._holders.of_tree(job_class, column)
         if share is not None and option.cards_m > share:
             reason.lacks("gpu", option.cards_m, share)
             reason.detail = "max-pool-share"
@@ -228,7 +234,7 @@ class ReasonBook:
         if on_one == 1 or (on_one and not whole_only):
             reason.lacks("nodes", -(-ask.count // on_one), now // on_one)
 
-    def _others_first(self, job_class: JobClass, option: Option, shared: tuple[int, int, int]) -> Reason:
+    def _turn_to_come(self, job_class: JobClass, option: Option, shared: tuple[int, int, int]) -> Reason:
         """It would fit: what is free is kept for somebody, or its turn has not come."""
         state = self._state
         kept = self._kept.get(shared)
@@ -237,7 +243,7 @@ class ReasonBook:
             kept = self._kept[shared] = placed is None
         promised = not state.quota_after.allows(job_class.leaf, option.amounts)
         if not (kept or promised or (job_class.blocked_from_ms <= NEVER and state.heads)):
-            return Reason(WaitCode.FAIR_SHARE, need=self.whole_ask(job_class), suggestion="wait")
+            return self.others_first(job_class)
         return self._reserved(job_class, option)
 
     def _reserved(self, job_class: JobClass, option: Option) -> Reason:
