@@ -24,8 +24,9 @@ Amount = tuple[int, int]
 """(column of `Snapshot.columns`, amount)."""
 Descent = tuple[int, int, tuple[tuple[int, int, int, int | None], ...]]
 """Place and quota of a root, then for nodes below it, for one column: (place in a level of use, kept, subtree, borrowing limit)."""
-Climb = tuple[tuple[int, int], ...]
-"""A node and its ancestors, as (place in a level of use, what the node keeps), for one column."""
+Climb = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
+"""A node and its ancestors for one column: their places in a level of use where none of them keeps anything (the common case, in
+which all of a charge reaches the root), else nothing; and in any case (place, what the node keeps)."""
 
 
 class QuotaTree:
@@ -168,8 +169,9 @@ class QuotaTree:
     def _climb(self, index: int, column: int) -> Climb:
         """The way of a charge; empty for a column that nothing limits."""
         if not self.limited[column]:
-            return ()
-        return tuple((at * self.columns + column, self.kept[at][column]) for at in self.path[index])
+            return (), ()
+        steps = tuple((at * self.columns + column, self.kept[at][column]) for at in self.path[index])
+        return () if any(kept for _, kept in steps) else tuple(at for at, _ in steps), steps
 
     def _descent(self, index: int, column: int) -> Descent:
         """The way down to a node; nodes that keep nothing and limit nothing pass on what there is, and are left out."""
@@ -236,9 +238,14 @@ class QuotaUse:
         everybody, levels = self.used[EVERYBODY], self.used[: tier + 1]
         base, climbs = leaf * self.tree.columns, self.tree.climbs[leaf]
         for column, amount in amounts:
-            climb = climbs[column]
+            freely, climb = climbs[column]
             if not climb:
                 everybody[base + column] += amount
+                continue
+            if freely:
+                for used in levels:
+                    for at in freely:
+                        used[at] += amount
                 continue
             for used in levels:
                 flowing = amount
@@ -255,9 +262,14 @@ class QuotaUse:
         everybody, levels = self.used[EVERYBODY], self.used[: tier + 1]
         base, climbs = leaf * self.tree.columns, self.tree.climbs[leaf]
         for column, amount in amounts:
-            climb = climbs[column]
+            freely, climb = climbs[column]
             if not climb:
                 everybody[base + column] -= amount
+                continue
+            if freely:
+                for used in levels:
+                    for at in freely:
+                        used[at] -= amount
                 continue
             for used in levels:
                 flowing = amount
