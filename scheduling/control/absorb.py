@@ -14,7 +14,7 @@ from scheduling.control.absorb_nodes import absorb_nodes
 from scheduling.control.ending import RUN_LIVE, RunEnd, close_pod_leases, end_run
 from scheduling.control.lock import Leadership
 from scheduling.control.observed import LISTED, NODE, POD, SeenPod, read_node_document, read_pod_document
-from scheduling.control.verdict import PodFacts, Verdict, VerdictKind, judge
+from scheduling.control.verdict import DELETED, ENDED_BY_SIGNAL, PodFacts, Verdict, VerdictKind, judge
 from scheduling.models import Job, Lease, Observation, Pod, Run
 from scheduling.states import EndReason, JobState, RunState
 from scheduling.transitions import CANCEL_GRACE, Cause, begin_stops, hold_epoch, lock_jobs, move_job, move_run
@@ -140,9 +140,15 @@ def _take_in(pod: Pod, one: SeenPod) -> bool:
     pod.started_at = one.started_at or pod.started_at
     pod.finished_at = one.finished_at
     pod.exit_code = one.exit_code
-    pod.reason, pod.message = one.reason[:60], one.message[:1000]
+    pod.reason, pod.message = DELETED if _was_deleted(pod.run, one) else one.reason[:60], one.message[:1000]
     pod.last_sign_at = one.finished_at or one.last_sign_at or pod.last_sign_at
     return True
+
+
+def _was_deleted(run: Run, one: SeenPod) -> bool:
+    """Ended by a signal after somebody else asked it to stop: whoever deleted it, it did not fail by itself (K15, K40)."""
+    by_signal = one.exit_code in ENDED_BY_SIGNAL and one.reason in ("", "Error")
+    return one.asked_to_stop and by_signal and run.state != RunState.STOPPING.value
 
 
 def _facts(pod: Pod) -> PodFacts:

@@ -27,6 +27,7 @@ class SeenPod:
     reason: str
     message: str
     gone: bool
+    asked_to_stop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ def pod_document(pod: PodObservation, *, gone: bool) -> dict[str, Any]:
         "reason": pod.reason,
         "message": pod.message,
         "gone": gone,
+        "asked_to_stop": pod.deletion_at is not None,
     }
 
 
@@ -85,6 +87,7 @@ def read_pod_document(name: str, uid: str, document: dict[str, Any]) -> SeenPod:
         reason=document.get("reason", ""),
         message=document.get("message", ""),
         gone=document["gone"],
+        asked_to_stop=document.get("asked_to_stop", False),
     )
 
 

@@ -9,8 +9,13 @@ from scheduling.states import EndReason, RunState
 
 GPU_OOM_MARKS = ("CUDA out of memory", "CUDA error: out of memory", "OutOfMemoryError", "NPU out of memory")
 IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+DELETED = "Deleted"
+"""Our own word for a pod that somebody else removed while it ran."""
+ENDED_BY_SIGNAL = (137, 143)
+"""Exit codes of SIGKILL and SIGTERM."""
 _REASONS = {
     "OOMKilled": EndReason.OOM,
+    DELETED: EndReason.PLATFORM_FAULT,
     "Evicted": EndReason.EVICTED,
     "DeadlineExceeded": EndReason.TIMEOUT,
     **dict.fromkeys(IMAGE_REASONS, EndReason.IMAGE_PULL),
