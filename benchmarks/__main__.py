@@ -21,6 +21,7 @@ SHORT = {
 FULL = {
     **SHORT,
     "plan_full": ("benchmarks/bench_plan.py", "--nodes", "12500", "--tenants", "1000", "--waiting", "50000", "--classes", "2000"),
+    "node_losses": ("-m", "benchmarks.node_losses"),
 }  # fmt: skip
 LONGEST_S = 1800
 
