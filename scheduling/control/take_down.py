@@ -30,7 +30,8 @@ READ_BUDGET_S, BUDGET_S = 2.0, 6.0
 REST_S = 2.0
 """How long a cluster that did not answer is left alone: the others' turns must not wait for it every time."""
 FORCE_AFTER = timedelta(seconds=30)
-FENCE_GRACE = timedelta(seconds=5)
+FENCE_GRACE = timedelta(seconds=2)
+"""A gang that lost a node may need the cards of its other pods to be placed anew within 30 s, of which 25 are gone by now."""
 SAME_END = timedelta(seconds=2)
 """Two ends of a grace this near are one: clusters count in whole seconds."""
 OPEN_PHASES = (Pod.Phase.PLANNED, Pod.Phase.PENDING, Pod.Phase.RUNNING)

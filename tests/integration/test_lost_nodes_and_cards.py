@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from rest_framework.test import APIClient
 
+from berth.common import clock
 from scheduling.api.nodes import NodeOrderSchema
 from scheduling.cluster.faults import FaultKind
 from scheduling.cluster.virtual import FailNode, NodeFailure, RecoverNode, SetCardHealth
@@ -170,6 +171,22 @@ def test_a_lost_rank_takes_its_gang_elsewhere_and_cards_are_free_only_when_pods_
     assert scene.open_cards(run=first) == 0
     nodes = {pod.node for pod in scene.pods_there().values() if pod.labels["berth.dev/run"] == "2"}
     assert len(nodes) == 2
+
+
+def test_a_gang_that_needs_the_cards_of_its_own_other_pods_is_placed_within_thirty_seconds(scene: Scene) -> None:
+    """F24."""
+    scene.add_nodes(3)
+    job = scene.submit(scene.a_queue(24), replicas=2, seconds=None, labels={"berth.dev/sim-stop-delay": "60"})
+    scene.turn()
+    scene.go_on(10)
+    fall_silent(scene, scene.run_of(job).pods.get(index=1).node)
+    began = clock.now()
+
+    while scene.run_of(job).number == 1:
+        scene.pass_wall(1)
+        scene.look()
+        scene.turn()
+        assert clock.now() - began <= timedelta(seconds=30)
 
 
 def test_a_bad_card_takes_itself_out_and_its_job_back_to_the_queue(scene: Scene) -> None:
