@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from scheduling.cluster.kube_calls import JSON, Answer, KubeCalls
+from scheduling.cluster.kube_calls import JSON, Answer, KubeCalls, Parts
 
 CREATED, FORBIDDEN = 201, 403
 _PATH = re.compile(
@@ -54,7 +54,7 @@ class RecordedCalls(KubeCalls):
 
     def stream(
         self, path: str, *, query: Sequence[tuple[str, str]], timeout_s: float, whole: bool
-    ) -> tuple[int, Iterator[bytes]]:
+    ) -> tuple[int, Parts]:
         status, parts = super().stream(path, query=query, timeout_s=timeout_s, whole=whole)
         self._note("GET", path, query, status)
         return status, parts
