@@ -85,7 +85,8 @@ class OnNodes:
         def how() -> str:
             now, runs = Job.objects.get(pk=job.pk), list(Run.objects.filter(job=job).values("state", "end_message"))
             pods = {pod["metadata"]["name"]: pod["status"] for pod in self.pods_of(job.queue)}
-            return f"{now.state} {now.backoff_message}, not {states}: {runs} {pods}"
+            waits = list(now.wait_reasons.values_list("code", "need", "short"))
+            return f"{now.state} {waits} {now.backoff_message}, not {states}: {runs} {pods}"
 
         self.until(lambda: Job.objects.get(pk=job.pk).state in states, how)
         return Run.objects.filter(job=job).latest("number")
@@ -93,9 +94,10 @@ class OnNodes:
     def pods_of(self, queue: Queue) -> list[Any]:
         return list(self.client.send("GET", f"/api/v1/namespaces/{namespace(queue)}/pods")["items"])
 
-    def log_of(self, job: Job, *, run: int | None = None, rank: int = 0) -> JobLog:
-        """What a rank of the latest run wrote, or of one by its number, as the pages and the API show it."""
-        return read_job_log(choose_log(Job.objects.get(pk=job.pk), run=run, rank=rank), tail=1000)
+    def log_of(self, job: Job, *, run: int | None = None, rank: int | None = None, pod: str = "") -> JobLog:
+        """What a rank (the first) of the latest run wrote, or of one by its number, as the pages and the API show it."""
+        asked = 0 if rank is None and not pod else rank
+        return read_job_log(choose_log(Job.objects.get(pk=job.pk), run=run, rank=asked, pod=pod), tail=1000)
 
     def until_said(self, job: Job, words: str) -> None:
         """As soon as the job runs and its first rank wrote that."""

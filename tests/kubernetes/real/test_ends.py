@@ -1,4 +1,4 @@
-"""How real containers end, each told apart by the platform's end reasons. F27, F28, F29."""
+"""How real containers end, each told apart by the platform's end reasons."""
 
 from datetime import timedelta
 

@@ -1,10 +1,10 @@
-"""A real node whose power fails: its job goes on elsewhere in time, and what was there never comes back."""
+"""A real node whose power fails, or one of its cards: the job goes on elsewhere, and what was there never comes back."""
 
 import subprocess
 import time
 from datetime import UTC, datetime
 
-from scheduling.models import Job, Node, Run
+from scheduling.models import Card, Job, Node, Run
 from tests.kubernetes.real.cluster import cluster
 from tests.kubernetes.real.scene import OnNodes
 
@@ -52,3 +52,26 @@ def test_a_node_that_is_killed_is_replaced_in_time_and_its_old_pod_fenced_when_i
     assert (job.state, job.node_losses, Run.objects.filter(job=job).count()) == ("running", 1, 2)
     first.refresh_from_db()
     assert first.end_reason == "node-lost"
+
+
+def test_a_card_that_its_plugin_calls_unhealthy_goes_out_of_service_and_its_job_goes_on_elsewhere(
+    real: OnNodes,
+) -> None:
+    """The plugin counts one card less and cannot say which; the job holds all, so that it holds that one."""
+    job = real.submit("waiting.py")
+    real.until_said(job, "waiting")
+    first = Run.objects.get(job=job)
+    home = first.pods.get().node
+
+    cluster().break_cards(home.name, 3)
+    try:
+        real.until(lambda: Run.objects.filter(job=job, number=2).exists(), lambda: "the job's next run")
+        second = real.until_state(job, "running")
+        out = Card.objects.filter(node=home).exclude(health=Card.Health.OK).count()
+    finally:
+        cluster().break_cards(home.name)
+
+    first.refresh_from_db()
+    assert (first.end_reason, first.fenced, out) == ("card-failed", False, 1)
+    assert second.pods.get().node != home
+    real.until(lambda: Card.objects.filter(node=home, health=Card.Health.OK).count() == 8, lambda: "the card's return")

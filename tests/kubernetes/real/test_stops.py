@@ -10,7 +10,7 @@ GRACE = timedelta(seconds=30)
 
 
 def test_a_job_that_is_preempted_saves_itself_inside_its_grace_and_goes_on_from_there(real: OnNodes) -> None:
-    """SIGTERM, a checkpoint in the run's own folder, BERTH_RESUME in the next run; the bill leaves the grace window out."""
+    """F29: SIGTERM, a checkpoint in the run's own folder, BERTH_RESUME in the next run; the bill leaves the grace window out."""
     storage = real.add_storage(real.borrower, "saved")
     volumes = {"volumes": [{"claim": "saved", "mount": "/saved"}]}
     job = real.submit("checkpointing.py", "60", queue=real.borrower, role=volumes, checkpoint_path="/saved/job")
@@ -36,7 +36,7 @@ def test_a_job_that_is_preempted_saves_itself_inside_its_grace_and_goes_on_from_
 
 
 def test_a_job_that_ignores_the_signal_ends_by_force_after_its_grace(real: OnNodes) -> None:
-    """F17: a cancel leaves it 30 s; then the kubelet kills it, and its cards are free."""
+    """F37: a cancel leaves it 30 s; then the kubelet kills it, and its cards are free."""
     job = real.submit("deaf.py")
     real.until_said(job, "deaf")
 
