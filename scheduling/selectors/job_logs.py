@@ -24,9 +24,9 @@ class LogChoice:
 
 def choose_log(job: Job, *, run: int | None = None, rank: int | None = None, pod: str = "") -> LogChoice:
     """The newest run unless a number is given; of it the pod of that name, else of that rank, else the first that failed, else the
-    first. NotFoundError for a run, rank or pod that this job does not have. Four queries."""
+    first. NotFoundError for a run, rank or pod that this job does not have; nothing is missed yet where it never ran. Four queries."""
     runs = tuple(job.runs.order_by("-number").values_list("number", flat=True))
-    if run is None and rank is None and not pod and not runs:
+    if run is None and not runs:
         return LogChoice((), None, (), None, None)
     number = run if run is not None else next(iter(runs), 0)
     chosen = job.runs.select_related("cluster").filter(number=number).first()

@@ -132,6 +132,6 @@ def test_a_job_that_never_ran_says_so(client_for: ClientFor) -> None:
     world = build()
     job = a_job(its_queue())
 
-    answer = client_for(world.people["member"]).get(f"/api/v1/jobs/{job.pk}/logs").json()
-
-    assert (answer["state"], answer["why"], answer["run"], answer["pod"]) == ("none", "not-started", None, None)
+    for query in ("", "?rank=3"):
+        answer = client_for(world.people["member"]).get(f"/api/v1/jobs/{job.pk}/logs{query}").json()
+        assert (answer["state"], answer["why"], answer["run"], answer["pod"]) == ("none", "not-started", None, None)
