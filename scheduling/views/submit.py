@@ -1,6 +1,7 @@
 """The submit page: form and YAML are two faces of one body, and the preview beside them is what REST answers for that body."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,9 @@ from scheduling.views.preview_face import face_of
 from tenants.access.page_request import PageRequest
 
 FORM, YAML = "form", "yaml"
+NAMES = ("name", "image")
+STAND_IN = "preview"
+"""What a preview takes for a name or image that is still to be typed."""
 LONGEST_ID = 18
 """Digits of any job's number that the database can hold."""
 
@@ -72,12 +76,26 @@ def preview(request: PageRequest) -> HttpResponse:
     try:
         body = _body(request)
         answer = preview_job(request.user, body)
-        context |= {"preview": face_of(answer), "cards": _cards(body), "problems": _shown(answer.problems)}
+        told = preview_job(request.user, _named(body)) if _lacks_names_only(answer.problems) else answer
+        context |= {"preview": face_of(told), "cards": _cards(body), "problems": _shown(answer.problems)}
     except InvalidError as error:
         context["problems"] = _shown(error.problems)
     except (ForbiddenError, NotFoundError) as error:
         context["problems"] = _shown((FieldProblem("queue", error.code, str(error)),))
     return render(request, "scheduling/preview.html", context)
+
+
+def _lacks_names_only(problems: Sequence[FieldProblem]) -> bool:
+    """Whether nothing is missing but what decides neither start nor price."""
+    lacking = [problem.code == "required" and problem.field.rpartition(".")[2] in NAMES for problem in problems]
+    return bool(lacking) and all(lacking)
+
+
+def _named(body: Body) -> Body:
+    """The body with a stand-in for each name that is still to be given."""
+    given = body.get("roles")
+    roles = [{**role, "image": role.get("image") or STAND_IN} for role in given] if isinstance(given, list) else given
+    return {**body, "name": body.get("name") or STAND_IN, "roles": roles}
 
 
 def _page(request: PageRequest, body: Body, *, face: str, text: str | None = None, problems: Any = ()) -> HttpResponse:

@@ -34,6 +34,17 @@ def test_what_is_submitted_appears_on_its_page_and_in_the_list(scene: Scene, sig
     assert (job.expected_runtime_s, job.roles.get().command) == (36_000, ["python", "train.py"])
 
 
+def test_the_preview_tells_start_and_place_before_the_job_has_a_name(scene: Scene, sign_in: SignIn) -> None:
+    page = sign_in("algo-b-member", "/submit/")
+
+    fill(page, gpu="8", expected_runtime="10 h")
+
+    expect(page.locator("#preview")).to_contain_text("2 things to fill in")
+    expect(page.locator("#preview")).to_contain_text("at once")
+    expect(page.locator("#preview")).to_contain_text("CNY 1,000")
+    expect(page.locator("[data-submit-word]")).to_contain_text("something is still missing")
+
+
 def test_the_preview_follows_what_is_typed_and_the_button_says_what_happens(scene: Scene, sign_in: SignIn) -> None:
     page = sign_in("algo-b-member", "/submit/")
     expect(page.locator("#preview")).to_contain_text("things to fill in")
