@@ -42,13 +42,18 @@ class TakeDown:
     """One process's memory of what it asked for and when, and of clusters that did not answer, by its monotonic clock."""
 
     logs: LogKeeper = field(default_factory=LogKeeper)
+    _owed: set[int] = field(default_factory=set)
+    """Ended runs whose objects are not removed yet; the sweep finds those that a process forgets by dying."""
     _asked: dict[int, float] = field(default_factory=dict)
     _resting: dict[int, float] = field(default_factory=dict)
 
     def take_down(self, leadership: Leadership, ended: Iterable[int]) -> int:
         """Ask what has to go to go; `ended` are runs that ended just now. Returns how many runs were asked."""
         began = clock.monotonic()
-        runs = [run for run in _runs_to_take_down(ended) if not self._is_to_wait(run, began)]
+        for run_id in ended:
+            self._owed.add(run_id)
+            self._asked.pop(run_id, None)
+        runs = [run for run in _runs_to_take_down(self._owed) if not self._is_to_wait(run, began)]
         ports = {run.pk: port_of(run.cluster) for run in runs}
         found = find_pods([(run, ports[run.pk]) for run in runs], until=began + READ_BUDGET_S)
         errands = []
@@ -61,6 +66,7 @@ class TakeDown:
                 errands.append(errand)
         done = run_errands([(errand, ports[errand.run.pk]) for errand in errands], until=began + BUDGET_S)
         self._asked |= dict.fromkeys(done, clock.monotonic())
+        self._owed -= done
         return len(done)
 
     def _is_to_wait(self, run: Run, now: float) -> bool:
