@@ -9,6 +9,8 @@ CREATED, OK, ACCEPTED = 201, 200, 202
 BAD_REQUEST, UNAUTHORISED, FORBIDDEN, NOT_FOUND, CONFLICT, UNPROCESSABLE, TOO_MANY = 400, 401, 403, 404, 409, 422, 429
 SERVER_ERROR, UNAVAILABLE = 500, 503
 MOST_WORDS = 1000
+NOT_READY = "not yet ready to handle request"
+"""What an API server's admission says for a moment after its start: no judgement of what was asked."""
 
 
 def judge_write(status: int, headers: Mapping[str, str], body: Any, name: str) -> WriteResult:
@@ -19,6 +21,8 @@ def judge_write(status: int, headers: Mapping[str, str], body: Any, name: str) -
     words, reason = message_of(body), str(body.get("reason", "")) if isinstance(body, dict) else ""
     if status == UNAUTHORISED:
         return WriteResult(ResultKind.UNREACHABLE, name, message=f"credentials refused: {words}")
+    if status == FORBIDDEN and NOT_READY in words:
+        return WriteResult(ResultKind.UNREACHABLE, name, message=words)
     if status == TOO_MANY or (status == UNAVAILABLE and "retry-after" in headers):
         return _refused(name, RefusalCode.THROTTLED, words, retry_after_s=_seconds(headers.get("retry-after")))
     if status >= SERVER_ERROR:

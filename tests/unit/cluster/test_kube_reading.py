@@ -151,6 +151,7 @@ def test_bad_cards_and_cordons_are_read() -> None:
         (500, "etcdserver: request timed out", (ResultKind.UNKNOWN, None)),
         (503, "apiserver is shutting down", (ResultKind.UNREACHABLE, None)),
         (401, "Unauthorized", (ResultKind.UNREACHABLE, None)),
+        (403, 'pods "p" is forbidden: not yet ready to handle request', (ResultKind.UNREACHABLE, None)),
     ],
 )  # fmt: skip
 def test_a_no_is_told_by_its_kind_and_in_the_clusters_words(status: int, words: str, want: Any) -> None:
