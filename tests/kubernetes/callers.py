@@ -49,7 +49,8 @@ class Caller:
                 answer = connection.getresponse()
                 text = answer.read()
                 return Answer(answer.status, json.loads(text) if text[:1] in (b"{", b"[") else text.decode())
-            except (http.client.HTTPException, ConnectionError):
+            # OSError: how a connection that was closed meanwhile shows itself differs by what was under way.
+            except (http.client.HTTPException, OSError):
                 self._close()
                 if attempt == 2:
                     raise
