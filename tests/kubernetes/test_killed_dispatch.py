@@ -57,10 +57,15 @@ def test_whoever_dies_anywhere_in_dispatch_leaves_one_gang_and_one_bill(
 
     real.until(everything_is_gone, "everything of the runs to be gone")
 
-    assert Run.objects.count() == len(jobs), list(Run.objects.values_list("pk", "end_reason", "end_message"))
+    # A quota that still counts what a dead process made may refuse a run for a moment: it goes back and costs nothing (F05).
+    others = Run.objects.exclude(end_reason="succeeded")
+    told = list(others.values_list("pk", "end_reason", "end_message"))
+    assert all("exceeded quota" in message for *_run, message in told), told
+    assert not LeaseSegment.objects.filter(lease__run__in=others, kind="billable").exists()
+    assert Run.objects.filter(end_reason="succeeded").count() == len(jobs)
     sent = list(Transition.objects.filter(subject="run", new="starting").values_list("run_id", flat=True))
     assert len(sent) == len(set(sent))
-    for run in Run.objects.all():
+    for run in Run.objects.filter(end_reason="succeeded"):
         pods = list(run.pods.all())
         segments = list(LeaseSegment.objects.filter(lease__run=run))
         assert len(segments) == len(pods) == 2
