@@ -4,7 +4,7 @@ A later job passes if it ends before that time by its own limit, or touches noth
 never assumed to end; a head without a finite time gets no reservation (until SCH-07).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -16,6 +16,7 @@ from scheduling.engine.nodes import Free, NodeBook, moved, shifted
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.quota import Amount, QuotaUse
 from scheduling.engine.room import RoomCount
+from scheduling.engine.runs import RunTable
 from scheduling.engine.state import Head, State
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import NEVER
@@ -25,30 +26,37 @@ NOTHING: Final[Free] = (0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Something that gives its nodes and quota back at `at_ms`: a run (index), or a start or an earlier head (by what they hold)."""
+    """What is given back at `at_ms`: quota by (leaf, tier), and what was held of which nodes. Quota comes back in any order."""
 
     at_ms: int
-    run: int
-    leaf: int = -1
-    tier: int = 0
-    amounts: tuple[Amount, ...] = ()
-    placed: Placed = ()
+    refunds: Sequence[tuple[int, int, Iterable[Amount]]]
+    freed: Sequence[tuple[int, Free]]
 
 
 class Timeline:
-    """Ends known by declared limits or notices, soonest first. Runs are read once a cycle; starts and heads are added."""
+    """Ends known by declared limits or notices, soonest first. Runs are read once a cycle; starts and heads are added.
+
+    What runs of one instant give back is added up once, not anew for each head.
+    """
 
     def __init__(self, state: State) -> None:
         self._state = state
-        ends = ((max(ends_ms, state.now_ms), run) for run, ends_ms in enumerate(state.runs.ends_ms) if ends_ms < NEVER)
-        self._runs = [Ending(at_ms, run) for at_ms, run in sorted(ends)]
+        self._runs: dict[int, list[int]] = {}
+        for run, ends_ms in enumerate(state.runs.ends_ms):
+            if ends_ms < NEVER:
+                self._runs.setdefault(max(ends_ms, state.now_ms), []).append(run)
+        self._sums: dict[int, Ending] = {}
         self.endless: set[JobClass] = set()
         """Classes for which no declared limit makes a place, however long one waits; earlier heads only make it worse."""
 
     def endings(self) -> list[Ending]:
         state = self._state
-        ends = [ending for ending in self._runs if state.leaving_ms[ending.run] >= NEVER]
-        ends += [Ending(max(at_ms, state.now_ms), run) for run, at_ms in enumerate(state.leaving_ms) if at_ms < NEVER]
+        ends = self._of_runs()
+        ends += [
+            _sum(state.runs, max(at_ms, state.now_ms), (run,))
+            for run, at_ms in enumerate(state.leaving_ms)
+            if at_ms < NEVER
+        ]
         for start in state.started:
             if start.ends_ms < NEVER:
                 ends.append(_ending_of(start.job_class, start.ends_ms, start.amounts, start.placed))
@@ -56,18 +64,51 @@ class Timeline:
             length = int(state.snapshot.pending.limit_ms[head.job])
             if length < NEVER:
                 ends.append(_ending_of(head.job_class, head.at_ms + length, head.amounts, head.placed))
-        return sorted(ends, key=lambda ending: ending.at_ms)
+        return sorted(ends, key=attrgetter("at_ms"))
+
+    def _of_runs(self) -> list[Ending]:
+        """Of those who have no notice to leave sooner."""
+        runs, leaving = self._state.runs, self._state.leaving
+        left = {max(runs.ends_ms[run], self._state.now_ms) for run in leaving}
+        ends = []
+        for at_ms, ending in self._runs.items():
+            if at_ms in left:
+                ends.append(_sum(runs, at_ms, [run for run in ending if run not in leaving]))
+                continue
+            if at_ms not in self._sums:
+                self._sums[at_ms] = _sum(runs, at_ms, ending)
+            ends.append(self._sums[at_ms])
+        return ends
+
+
+def _sum(runs: RunTable, at_ms: int, ending: Sequence[int]) -> Ending:
+    """What these runs hold together. Foreign occupation is nobody's quota."""
+    if len(ending) == 1:
+        run = ending[0]
+        refund = ((runs.leaf[run], runs.tier[run], runs.held(run)),) if runs.leaf[run] >= 0 else ()
+        return Ending(at_ms, refund, runs.footprint(run))
+    totals: dict[tuple[int, int], dict[int, int]] = {}
+    freed: dict[int, Free] = {}
+    for run in ending:
+        if runs.leaf[run] >= 0:
+            total = totals.setdefault((runs.leaf[run], runs.tier[run]), {})
+            for column, amount in runs.held(run):
+                total[column] = total.get(column, 0) + amount
+        for node, held in runs.footprint(run):
+            freed[node] = shifted(freed[node], held, 1) if node in freed else held
+    refunds = [(leaf, tier, tuple(total.items())) for (leaf, tier), total in totals.items()]
+    return Ending(at_ms, refunds, tuple(freed.items()))
 
 
 def _ending_of(job_class: JobClass, at_ms: int, amounts: tuple[Amount, ...], placed: Placed) -> Ending:
-    return Ending(at_ms, -1, job_class.leaf, job_class.tier, amounts, placed)
+    freed = [(node, moved(NOTHING, ask, pods)) for ask, counts in placed for node, pods in counts.items()]
+    return Ending(at_ms, ((job_class.leaf, job_class.tier, amounts),), freed)
 
 
 class _RunOut:
     """Nodes and quota as endings come to pass, with a running count of room for a claim's largest pods."""
 
     def __init__(self, state: State, option: Option, pool: int) -> None:
-        self._state = state
         self.book, self.use = _from_now(state)
         self._largest = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
         self._room = RoomCount(self.book, self._largest, pool)
@@ -85,18 +126,10 @@ class _RunOut:
         """Give quota back at once; what nodes get back is added up until somebody asks about room, so that each moves once."""
         freed = self._freed
         for ending in endings:
-            for node, held in self._give_back(ending):
+            for leaf, tier, amounts in ending.refunds:
+                self.use.refund(leaf, amounts, tier)
+            for node, held in ending.freed:
                 freed[node] = shifted(freed[node], held, 1) if node in freed else held
-
-    def _give_back(self, ending: Ending) -> Iterable[tuple[int, Free]]:
-        """Refund an ending's quota; what it held of its nodes."""
-        if ending.run < 0:
-            self.use.refund(ending.leaf, ending.amounts, ending.tier)
-            return [(node, moved(NOTHING, ask, pods)) for ask, counts in ending.placed for node, pods in counts.items()]
-        runs = self._state.runs
-        if runs.leaf[ending.run] >= 0:
-            self.use.refund(runs.leaf[ending.run], runs.held(ending.run), runs.tier[ending.run])
-        return runs.footprint(ending.run)
 
 
 def reserve_head(state: State, rules: TierRules, timeline: Timeline, job: int, job_class: JobClass) -> Head | None:
