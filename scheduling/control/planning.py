@@ -37,12 +37,15 @@ def plan_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Planned:
 
     Raises what the engine raised when it also does so without any waiting job, or when too many shapes are to blame.
     """
+    with _no_collecting():
+        return _plan_sound(snapshot, policy, now_ms)
+
+
+def _plan_sound(snapshot: Snapshot, policy: Policy, now_ms: int) -> Planned:
     poisoned: dict[int, str] = {}
     for _attempt in range(MOST_POISONED_SHAPES):
         try:
-            with _no_collecting():
-                plan = run_cycle(snapshot, policy, now_ms)
-            return _checked(snapshot, plan, poisoned)
+            return _checked(snapshot, run_cycle(snapshot, policy, now_ms), poisoned)
         except Exception as error:
             shape = _guilty_shape(snapshot, policy, now_ms)
             if shape is None:
