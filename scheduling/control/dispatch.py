@@ -1,13 +1,15 @@
-"""Sends admitted runs to their clusters after commit, in slices of at most two seconds, outside any transaction (section 6, step 5).
+"""Sends admitted runs to their clusters after commit, each in at most two seconds, outside any transaction (section 6, step 5).
 
-Names are deterministic, so sending twice makes one gang. Clusters, their runs and the runs' pods are sent side by side. A create that
-may have happened is read before it is repeated; a refusal sends the job back with the cluster's own words and blocks nobody else.
+Names are deterministic, so sending twice makes one gang. Clusters, their runs and the runs' pods are sent side by side, and what came
+of the first is recorded while the next are sent. A create that may have happened is read before it is repeated; a refusal sends the
+job back with the cluster's own words and blocks nobody else.
 """
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from berth.common import clock
 from scheduling.cluster.port import ResultKind
@@ -16,16 +18,19 @@ from scheduling.control.dispatch_lane import SLICE_S, Answer, Lane
 from scheduling.control.dispatch_record import record_answers
 from scheduling.control.lock import Leadership
 from scheduling.control.run_specs import read_run_specs
-from scheduling.control.side_by_side import run_side_by_side
+from scheduling.control.side_by_side import Telling
 from scheduling.control.space_gate import SpaceGate
 from scheduling.models import Run
 from scheduling.states import RunState
 
 logger = logging.getLogger(__name__)
 BATCH = 200
-"""Runs of one cluster that are read for one slice."""
+"""Runs of one cluster that are read at a time."""
 BUDGET_S = 3 * SLICE_S
 """Of one turn: between two turns nodes are looked after and other jobs planned, however much waits to be sent."""
+HERE_S = 1.0
+"""Of it, for clusters that take one call at a time, before the others' answers are recorded."""
+RECORD_EVERY_S = 0.5
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 
 
@@ -57,15 +62,16 @@ class Dispatcher:
         answered, deadline = 0, clock.monotonic() + BUDGET_S
         tried: set[int] = set()
         while lanes := self._lanes(tried):
-            final: list[Answer] = []
-            for lane, answers in zip(lanes, _send_slice(lanes), strict=True):
-                self._note(lane, answers)
-                final += [answer for answer in answers if answer.is_final]
-                tried |= {answer.run.pk for answer in answers if not answer.is_unfinished}
-            record_answers(final, leadership)
-            answered += len(final)
-            renew()
-            if clock.monotonic() >= deadline:
+            for sent in _send(lanes, until=deadline - SLICE_S):
+                for lane, answers in sent:
+                    self._note(lane, answers)
+                every = [answer for _lane, answers in sent for answer in answers]
+                final = [answer for answer in every if answer.is_final]
+                tried |= {answer.run.pk for answer in every if not answer.is_unfinished}
+                record_answers(final, leadership)
+                answered += len(final)
+                renew()
+            if clock.monotonic() >= deadline - SLICE_S:
                 break
         return answered
 
@@ -100,7 +106,7 @@ class Dispatcher:
             self._runs[answer.run.pk] = self._runs.get(answer.run.pk, _Pause()).longer(free=1)
         throttled = [found.retry_after_s or 0 for answer in answers if (found := answer.throttled) is not None]
         cut_off = any(answer.has(ResultKind.UNREACHABLE) for answer in answers)
-        mute = bool(silent) and not any(answer.was_heard for answer in answers)
+        mute = bool(silent) and not lane.heard
         if throttled or cut_off or mute:
             pause = self._clusters.get(lane.cluster_id, _Pause()).longer(asked_s=float(max(throttled, default=0)))
             self._clusters[lane.cluster_id] = pause
@@ -110,12 +116,28 @@ class Dispatcher:
             self._clusters.pop(lane.cluster_id, None)
 
 
-def _send_slice(lanes: Sequence[Lane]) -> list[list[Answer]]:
-    """Every cluster's part, in the order of `lanes`; one that stalls takes nobody else's time."""
+def _send(lanes: Sequence[Lane], *, until: float) -> Iterator[list[tuple[Lane, list[Answer]]]]:
+    """What came of it, as it comes, perhaps nothing. Lanes that take several calls at once go on by themselves, and one that stalls
+    takes nobody else's time; the others have their turn meanwhile."""
     threaded = [lane for lane in lanes if lane.at_once > 1]
-    alone = [lane for lane in lanes if lane.at_once <= 1]
-    sent = run_side_by_side(
-        [lane.send for lane in threaded], at_once=len(threaded) + 1, here=[lane.send for lane in alone]
+    sending = Telling(
+        [partial(_tell, lane, until) for lane in threaded for _ in range(min(lane.at_once, len(lane.queue)))]
     )
-    by_cluster = dict(zip([lane.cluster_id for lane in (*threaded, *alone)], sent, strict=True))
-    return [by_cluster[lane.cluster_id] for lane in lanes]
+    try:
+        yield [(lane, _send_here(lane, until)) for lane in lanes if lane.at_once <= 1]
+        for told in sending.batches(every_s=RECORD_EVERY_S):
+            yield [(lane, [answer for whose, answer in told if whose is lane]) for lane in threaded]
+    finally:
+        for lane in threaded:
+            lane.close()
+        sending.wait()
+
+
+def _send_here(lane: Lane, until: float) -> list[Answer]:
+    answers: list[Answer] = []
+    lane.send(answers.append, min(clock.monotonic() + HERE_S, until))
+    return answers
+
+
+def _tell(lane: Lane, until: float, tell: Callable[[tuple[Lane, Answer]], None]) -> None:
+    lane.send(lambda answer: tell((lane, answer)), until)

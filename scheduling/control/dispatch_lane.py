@@ -1,12 +1,11 @@
-"""One cluster's part of a slice: its runs are sent side by side until the slice is over or the cluster wants to be left alone.
+"""One cluster's part of what is sent: its runs side by side, until the time is over or the cluster wants to be left alone.
 
-It calls the cluster and nothing else; what came of it is recorded by `dispatch`.
+It calls the cluster and nothing else; what came of it is told run by run and recorded by `dispatch`, meanwhile.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 from berth.common import clock
 from berth.common.crash_points import pass_point
@@ -22,13 +21,11 @@ from scheduling.cluster.port import (
     WriteResult,
 )
 from scheduling.cluster.run_spec import RunSpec
-from scheduling.control.side_by_side import run_side_by_side
 from scheduling.control.space_gate import SpaceGate
 from scheduling.models import Run
 
 SLICE_S = 2.0
-LAST_START_S = 1.0
-"""After this part of a slice nothing new is begun: what is under way has the rest of it."""
+"""How long one run may take to be sent."""
 MADE = (ResultKind.CREATED, ResultKind.EXISTS)
 
 
@@ -85,20 +82,22 @@ class Lane:
     queue: deque[tuple[Run, RunSpec]]
     unsure: frozenset[int]
     gate: SpaceGate
+    heard: bool = False
+    """The cluster said something since the lane was made."""
     _closed: bool = False
 
     @property
     def at_once(self) -> int:
         return self.port.capabilities().at_once
 
-    def send(self) -> list[Answer]:
-        """Take runs off the queue for one slice at most."""
-        began = clock.monotonic()
-        threads = [partial(self._send_until, began)] * min(self.at_once, len(self.queue))
-        return [answer for answers in run_side_by_side(threads, at_once=self.at_once) for answer in answers]
+    def send(self, tell: Callable[[Answer], None], until: float) -> None:
+        """Take runs off the queue and tell of each; after `until` (monotonic) nothing new is begun. Safe in several threads at once."""
+        for run, spec in self._next(until):
+            tell(self._send(run, spec, clock.monotonic() + SLICE_S))
 
-    def _send_until(self, began: float) -> list[Answer]:
-        return [self._send(run, spec, began + SLICE_S) for run, spec in self._next(began + LAST_START_S)]
+    def close(self) -> None:
+        """Begin nothing new."""
+        self._closed = True
 
     def _next(self, until: float) -> Iterator[tuple[Run, RunSpec]]:
         while not self._closed and clock.monotonic() < until:
@@ -121,10 +120,11 @@ class Lane:
                 return Answer(run, too_early=True)
             answer = Answer(run, RunResult(closed, ()) if closed else self._create(manifests, until))
         pass_point("sent")
+        self.heard = self.heard or answer.was_heard
         if answer.has(ResultKind.REFUSED):
             self.gate.forget(self.port.name, manifests.namespace)
-        if answer.throttled is not None or answer.has(ResultKind.UNREACHABLE):
-            self._closed = True
+        if answer.throttled is not None or answer.has(ResultKind.UNREACHABLE, ResultKind.UNKNOWN):
+            self.close()
         return answer
 
     def _create(self, manifests: RunManifests, until: float) -> RunResult:

@@ -4,11 +4,12 @@ No thread may write to the database: what was learnt is recorded by the loop its
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import partial
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import Generic, TypeVar
 
 from django.db import connections
 
@@ -31,6 +32,30 @@ def run_side_by_side(
         under_way = [pool.submit(copy_context().run, _without_traces, each) for each in work]
         own = [each() for each in here]
     return [*(future.result() for future in under_way), *own]
+
+
+class Telling(Generic[Found]):
+    """All of `work` at once, each in a thread from now on, telling what it finds as it finds it."""
+
+    def __init__(self, work: Sequence[Callable[[Callable[[Found], None]], None]]) -> None:
+        self._told: SimpleQueue[Found] = SimpleQueue()
+        self._pool = ThreadPoolExecutor(len(work) or 1, thread_name_prefix="cluster")
+        self._threads = [
+            self._pool.submit(copy_context().run, _without_traces, partial(each, self._told.put)) for each in work
+        ]
+
+    def batches(self, *, every_s: float) -> Iterator[list[Found]]:
+        """What was told meanwhile, at least every `every_s` even if that is nothing. Raises at the end what one of them raised."""
+        going_on = set(self._threads)
+        while going_on:
+            going_on = wait(going_on, timeout=every_s).not_done
+            yield [self._told.get() for _ in range(self._told.qsize())]
+        for thread in self._threads:
+            thread.result()
+
+    def wait(self) -> None:
+        """Until all have ended."""
+        self._pool.shutdown()
 
 
 def run_by_port(work: Sequence[tuple[ClusterPort, Callable[[], Found]]], *, until: float) -> list[Found | None]:
