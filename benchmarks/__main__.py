@@ -20,6 +20,8 @@ SHORT = {
 }
 FULL = {
     **SHORT,
+    # Starts a control plane, which has to be built: only where everything is asked for, or this by name.
+    "dispatch": ("-m", "benchmarks.bench_dispatch"),
     "plan_full": ("benchmarks/bench_plan.py", "--nodes", "12500", "--tenants", "1000", "--waiting", "50000", "--classes", "2000"),
     "node_losses": ("-m", "benchmarks.node_losses"),
 }  # fmt: skip
