@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from berth.common.updating import update_rows
 from scheduling.cluster.names import parse_pod_name
 from scheduling.control.absorb_nodes import absorb_nodes
 from scheduling.control.ending import RUN_LIVE, RunEnd, close_pod_leases, end_run
@@ -97,7 +98,7 @@ def _absorb_pods(
         pod = known.get((one.namespace, one.name))
         if pod is not None and _take_in(pod, one):
             changed[pod.pk] = pod
-    Pod.objects.bulk_update(changed.values(), _POD_CHANGES, batch_size=500)
+    update_rows(changed.values(), _POD_CHANGES)
     judge_runs((pod.run_id for pod in changed.values()), absorbed, now=now, epoch=leadership.epoch)
     give_back_leases([pod for pod in changed.values() if pod.phase in ENDED_PHASES], now=now)
 

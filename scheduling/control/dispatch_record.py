@@ -7,6 +7,7 @@ from django.db import transaction
 
 from berth.common import clock
 from berth.common.crash_points import pass_point
+from berth.common.updating import update_rows
 from scheduling.cluster.port import ResultKind
 from scheduling.control.dispatch_lane import Answer
 from scheduling.control.ending import RunEnd, end_run
@@ -51,7 +52,7 @@ def _record_uids(made: dict[tuple[int, str], str], now: datetime) -> None:
     changed = [pod for pod in pods if (pod.run_id, pod.name) in made]
     for pod in changed:
         pod.uid, pod.phase, pod.created_at = made[pod.run_id, pod.name], Pod.Phase.PENDING, now
-    Pod.objects.bulk_update(changed, ["uid", "phase", "created_at"], batch_size=500)
+    update_rows(changed, ["uid", "phase", "created_at"])
 
 
 def _send_back(answer: Answer, now: datetime, leadership: Leadership) -> None:

@@ -14,6 +14,7 @@ from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 from django.db.models import F
 
 from berth.common.alarm import ring
+from berth.common.updating import update_rows
 from scheduling.control.requeue import next_state
 from scheduling.control.segments import FAULT, GRACE, Hold, Stretch, cut_hold
 from scheduling.models import Lease, LeaseSegment, Loan, Pod, Preemption, Run, SegmentQuarantine
@@ -113,7 +114,7 @@ def _close_leases(run: Run, pods: Sequence[Pod], end: RunEnd, now: datetime) -> 
         segments += [(lease, piece) for piece in cut_hold(hold)]
         lease.closed_at = None if pod.pk in end.still_there else max(closed_at, lease.opened_at)
     _store_segments(segments, now)
-    Lease.objects.bulk_update(leases, ["closed_at"], batch_size=1000)
+    update_rows(leases, ["closed_at"])
 
 
 def _notice(run: Run) -> tuple[datetime | None, str]:
