@@ -79,6 +79,9 @@ def read_job_log(choice: LogChoice, *, tail: int) -> JobLog:
     live = _live(run, pod, tail) if _may_be_there(run, pod, kept) else None
     if isinstance(live, LogTail) and live.available:
         return JobLog(choice, LogState.LIVE, live.text, live.truncated, as_of=clock.now())
+    if kept is None:
+        # It may have been kept, and the pod removed, since the choice was made.
+        kept = PodLog.objects.filter(pod=pod).first()
     if kept is not None:
         return _kept(choice, kept, tail)
     why, message = ("not-collected", "") if live is None else _why(pod, live)

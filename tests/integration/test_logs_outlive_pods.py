@@ -39,6 +39,21 @@ def test_a_log_is_read_from_the_cluster_while_the_pod_runs_and_from_the_store_af
     assert log_of(job, rank=1, tail=1).cut
 
 
+def test_a_log_that_was_asked_for_just_before_its_pod_was_removed_is_found_in_the_store(scene: Scene) -> None:
+    scene.add_nodes()
+    job = scene.submit(scene.a_queue(8), seconds=10)
+    scene.turn()
+    scene.go_on()
+    before = choose_log(Job.objects.get(pk=job.pk))
+    scene.go_on(60)
+    scene.go_on()
+    assert scene.pods_there() == {}
+
+    found = read_job_log(before, tail=100)
+
+    assert (found.state, found.whole) == ("kept", True)
+
+
 def test_every_run_of_a_preempted_job_keeps_its_own_log(scene: Scene) -> None:
     scene.add_nodes()
     lender, borrower = scene.a_queue(8), scene.a_queue(0, tier="development", borrowing_limit=8000)
