@@ -48,6 +48,7 @@ def test_a_log_that_was_asked_for_just_before_its_pod_was_removed_is_found_in_th
     scene.go_on(60)
     scene.go_on()
     assert scene.pods_there() == {}
+    scene.plan_fault("read_logs", FaultKind.UNREACHABLE)
 
     found = read_job_log(before, tail=100)
 
