@@ -34,7 +34,9 @@ HEADERS_S = 5.0
 """How long a watch may take to begin."""
 CHUNK = 64 * 1024
 DRAIN_S = 0.3
-"""How long a drained watch waits for one more event: what is there comes at once."""
+"""How long a watch is drained: what is there comes at once."""
+TRICKLE_S = 0.05
+"""How long it waits for one more event after that: what happens meanwhile must not keep it from ending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,12 @@ class KubeCalls:
             return
         # Headers may take their time; what has happened already comes right after them.
         _patience(raw, wait)
+        until = None if timeout_s else time.monotonic() + DRAIN_S
         try:
-            yield from _lines(raw)
+            for event in _lines(raw):
+                yield event
+                if until is not None and time.monotonic() >= until:
+                    _patience(raw, TRICKLE_S)
         except (urllib3.exceptions.ReadTimeoutError, urllib3.exceptions.ProtocolError):
             return
         finally:

@@ -130,14 +130,15 @@ class Picture:
 
     def _begin_anew(self, listed: _Listed, port: ClusterPort, cursor: str | None) -> Seen:
         """From a list; what was deleted since `cursor` is still told with its last state."""
+        version = listed.pods.resource_version
         try:
-            changes = [] if cursor is None else list(port.watch_pods(cursor, timeout_s=0))
+            changes = [] if cursor is None or _is_past(cursor, version) else list(port.watch_pods(cursor, timeout_s=0))
         except WatchExpiredError:
             changes = []
         self._pods = {pod.uid: pod for pod in listed.pods.items}
         self._versions.clear()
-        self._listed = int(listed.pods.resource_version) if listed.pods.resource_version.isdigit() else -1
-        self._cursor, self._listed_at, self._took = listed.pods.resource_version, listed.began, listed.took
+        self._listed = int(version) if version.isdigit() else -1
+        self._cursor, self._listed_at, self._took = version, listed.began, listed.took
         self._list_due = listed.began + min(COST_SHARE * listed.took, LONGEST_S)
         return Seen(listed.pods, _deleted(changes), listed=True)
 
@@ -170,6 +171,11 @@ def _deleted(changes: Sequence[PodChange]) -> Deleted:
     return {
         change.pod.uid: change.pod for change in changes if change.kind is ChangeKind.DELETED and change.pod is not None
     }
+
+
+def _is_past(cursor: str, version: str) -> bool:
+    """Whether everything up to that version was told already."""
+    return cursor.isdigit() and version.isdigit() and int(cursor) >= int(version)
 
 
 def _address(pod: PodObservation) -> tuple[str, str]:
