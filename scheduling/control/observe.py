@@ -90,7 +90,8 @@ class Observer:
         agreed = {} if look.seen.listed else self._agreed.get(cluster.pk, {})
         pods, self._agreed[cluster.pk] = changed_pods(cluster, port, look.seen, last_list, agreed)
         self._cursors[cluster.pk] = listing.resource_version
-        self._listed_at[cluster.pk] = listing.as_of
+        if look.seen.listed:
+            self._listed_at[cluster.pk] = listing.as_of
         nodes = changed_nodes(cluster, look.nodes, vitals, listing.items)
         return [*(_row(cluster, NODE, *node) for node in nodes), *(_row(cluster, POD, *pod) for pod in pods)]
 

@@ -85,7 +85,7 @@ def _confirmed_gone(port: ClusterPort, missing: Sequence[dict[str, Any]], last_l
         if run not in read:
             read[run] = {pod.uid for pod in port.read_run(*run, timeout_s=LIST_TIMEOUT_S)}
         if row["uid"] not in read[run] and row["phase"] not in (Pod.Phase.SUCCEEDED, Pod.Phase.FAILED):
-            gone.append(
-                (row["name"], row["uid"], gone_document(row["run__namespace"], last_list or row["last_sign_at"]))
-            )
+            # Of an end that nobody told: it was there with the last list, or with what was told of it since.
+            there = max((at for at in (last_list, row["last_sign_at"]) if at is not None), default=None)
+            gone.append((row["name"], row["uid"], gone_document(row["run__namespace"], there)))
     return gone
