@@ -47,13 +47,17 @@ class RoleSpec:
 
 @dataclass(frozen=True, slots=True)
 class PodSpec:
-    """One pod of the run: its role, its index in the role, its rank in the gang (None outside it), its node and card slots."""
+    """One pod of the run: its role, its index in the role, its rank in the gang (None outside it), its node and card slots.
+
+    `sent`: a cluster has it already, as far as is known.
+    """
 
     role: str
     index: int
     rank: int | None
     node: str
     cards: tuple[int, ...] = ()
+    sent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

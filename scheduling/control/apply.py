@@ -13,6 +13,7 @@ from django.db.models import F
 
 from berth.common import clock
 from scheduling.control.apply_budgets import keep_reservations, pass_gates
+from scheduling.control.apply_joins import apply_joins
 from scheduling.control.apply_recharges import apply_recharges
 from scheduling.control.apply_reservations import apply_reservations
 from scheduling.control.apply_starts import apply_starts
@@ -54,6 +55,7 @@ def apply_plan(planned: Planned, *, now: datetime, leadership: Leadership, memor
         keep_reservations(gated, starts.started)
         applied.started, applied.stale = starts.started, starts.stale
         applied.faulty |= starts.refused
+        apply_joins(plan.resizes, now=now)
         applied.evicted = _apply_evicts(plan.evicts, now=now, cycle_id=cycle.pk, leadership=leadership)
         _renew_loans(plan.loans)
         apply_recharges(plan.recharges, plan.loans, now=now)

@@ -1,6 +1,6 @@
 """Starts of a plan become rows: run, pods, leases, loans, all reserved before any cluster hears of them (F01)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -116,17 +116,32 @@ def _create_pods(runs: Mapping[int, Run], starts: Mapping[int, Start]) -> dict[t
 def _create_leases(
     runs: Mapping[int, Run], pods: Mapping[tuple[int, str, int], Pod], starts: Mapping[int, Start], now: datetime
 ) -> None:
-    nodes = {pod.node for job in runs for pod in starts[job].pods if pod.cards}
-    cards = {
-        (node, index): pk
-        for pk, node, index in Card.objects.filter(node_id__in=nodes).values_list("pk", "node_id", "index")
-    }
+    cards = _cards(pod for job in runs for pod in starts[job].pods)
     rows = []
     for job, run in sorted(runs.items()):
         for placement in starts[job].pods:
             pod = pods[run.pk, placement.role, placement.index]
             rows += [Lease(run=run, pod=pod, opened_at=now, **slot) for slot in _slots(placement, cards)]
     Lease.objects.bulk_create(rows, BATCH)
+
+
+def create_leases(
+    run: Run, pods: Mapping[tuple[str, int], Pod], placements: Sequence[Placement], now: datetime
+) -> None:
+    """Of pods that join a run, by role and index."""
+    cards = _cards(placements)
+    rows = [
+        Lease(run=run, pod=pods[placement.role, placement.index], opened_at=now, **slot)
+        for placement in placements
+        for slot in _slots(placement, cards)
+    ]
+    Lease.objects.bulk_create(rows, BATCH)
+
+
+def _cards(placements: Iterable[Placement]) -> dict[tuple[Any, int], int]:
+    nodes = {pod.node for pod in placements if pod.cards}
+    found = Card.objects.filter(node_id__in=nodes).values_list("pk", "node_id", "index")
+    return {(node, index): pk for pk, node, index in found}
 
 
 def _slots(placement: Placement, cards: Mapping[tuple[Any, int], int]) -> list[dict[str, Any]]:

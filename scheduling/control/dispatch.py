@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
 from berth.common import clock
 from scheduling.cluster.port import ResultKind
 from scheduling.control.clusters import port_of
@@ -20,7 +22,7 @@ from scheduling.control.lock import Leadership
 from scheduling.control.run_specs import read_run_specs
 from scheduling.control.side_by_side import Telling
 from scheduling.control.space_gate import SpaceGate
-from scheduling.models import Run
+from scheduling.models import Pod, Run
 from scheduling.states import RunState
 
 logger = logging.getLogger(__name__)
@@ -80,12 +82,12 @@ class Dispatcher:
         now = clock.monotonic()
         self._runs = {pk: pause for pk, pause in self._runs.items() if pause.until > now - LONGEST_PAUSE_S}
         resting = tried | {pk for pk, pause in self._runs.items() if pause.until > now}
-        admitted = Run.objects.filter(state=RunState.ADMITTED.value).exclude(pk__in=resting)
+        due = _to_be_sent().exclude(pk__in=resting)
         found: list[Lane] = []
-        for cluster_id in sorted(set(admitted.order_by().values_list("cluster_id", flat=True))):
+        for cluster_id in sorted(set(due.order_by().values_list("cluster_id", flat=True))):
             if self._clusters.get(cluster_id, _Pause()).until > now:
                 continue
-            rows = admitted.filter(cluster_id=cluster_id).select_related("job__tenant", "job__queue", "cluster")
+            rows = due.filter(cluster_id=cluster_id).select_related("job__tenant", "job__queue", "cluster")
             runs = list(rows.order_by("pk")[:BATCH])
             specs = read_run_specs(runs)
             queue = deque((run, specs[run.pk]) for run in runs)
@@ -97,7 +99,9 @@ class Dispatcher:
         """Remember what is unsure; leave a cluster alone that does not answer or asks for it, and runs that it does not answer."""
         for answer in answers:
             self._unsure.discard(answer.run.pk)
-            if answer.is_final:
+            if answer.is_final and answer.is_joining and not answer.is_whole:
+                self._runs[answer.run.pk] = self._runs.get(answer.run.pk, _Pause()).longer()
+            elif answer.is_final:
                 self._runs.pop(answer.run.pk, None)
             elif answer.may_have_happened:
                 self._unsure.add(answer.run.pk)
@@ -114,6 +118,13 @@ class Dispatcher:
             logger.warning("cluster paused cluster=%s seconds=%.1f runs=%s", lane.port.name, rest, len(answers))
         elif any(answer.was_heard for answer in answers):
             self._clusters.pop(lane.cluster_id, None)
+
+
+def _to_be_sent() -> "QuerySet[Run]":
+    """Runs that were admitted, and begun ones that some role joined."""
+    joined = Pod.objects.filter(run=OuterRef("pk"), in_gang=False, phase=Pod.Phase.PLANNED, uid="")
+    begun = Q(state__in=(RunState.STARTING.value, RunState.RUNNING.value))
+    return Run.objects.filter(Q(state=RunState.ADMITTED.value) | begun & Exists(joined))
 
 
 def _send(lanes: Sequence[Lane], *, until: float) -> Iterator[list[tuple[Lane, list[Answer]]]]:

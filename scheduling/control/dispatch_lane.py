@@ -11,9 +11,11 @@ from berth.common import clock
 from berth.common.crash_points import pass_point
 from scheduling.cluster import names
 from scheduling.cluster.manifests import ManifestError, build_run
+from scheduling.cluster.names import pod_name
 from scheduling.cluster.port import (
     ClusterPort,
     ClusterUnreachableError,
+    Manifest,
     RefusalCode,
     ResultKind,
     RunManifests,
@@ -23,6 +25,7 @@ from scheduling.cluster.port import (
 from scheduling.cluster.run_spec import RunSpec
 from scheduling.control.space_gate import SpaceGate
 from scheduling.models import Run
+from scheduling.states import RunState
 
 SLICE_S = 2.0
 """How long one run may take to be sent."""
@@ -46,6 +49,15 @@ class Answer:
             return not self.too_early
         refusal = self.result.refusal
         return self.result.whole or (refusal is not None and refusal.code is not RefusalCode.THROTTLED)
+
+    @property
+    def is_joining(self) -> bool:
+        """Not the run was sent, but what joins it."""
+        return self.run.state != RunState.ADMITTED.value
+
+    @property
+    def is_whole(self) -> bool:
+        return self.result is not None and self.result.whole
 
     @property
     def is_unfinished(self) -> bool:
@@ -112,7 +124,11 @@ class Lane:
         except ManifestError as error:
             return Answer(run, problem=str(error))
         pass_point("sending")
-        if run.pk in self.unsure:
+        if run.state != RunState.ADMITTED.value:
+            # It is there; what is not yet sent of it is what joins it, and nothing else of it may be made again.
+            manifests = replace(manifests, pods=_joining(manifests, spec))
+            answer = Answer(run, self._complete(manifests, until))
+        elif run.pk in self.unsure:
             answer = Answer(run, self._complete(manifests, until))
         else:
             closed = self.gate.problem(self.port, manifests.namespace, timeout_s=_left(until))
@@ -147,6 +163,11 @@ class Lane:
             service, made = result.service, {pod.name: pod for pod in result.pods}
         known = {name: WriteResult(ResultKind.EXISTS, name, uid=uid) for name, uid in there.items()}
         return RunResult(service, tuple(made.get(name) or known[name] for name in wanted))
+
+
+def _joining(manifests: RunManifests, spec: RunSpec) -> tuple[Manifest, ...]:
+    names_of = {pod_name(spec.job_id, spec.run_number, pod.role, pod.index) for pod in spec.pods if not pod.sent}
+    return tuple(pod for pod in manifests.pods if pod["metadata"]["name"] in names_of)
 
 
 def _left(until: float) -> float:

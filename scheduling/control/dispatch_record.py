@@ -34,14 +34,15 @@ def record_answers(answers: Sequence[Answer], leadership: Leadership) -> None:
             if pod.uid
         }
         _record_uids(made, now)
-        whole = [answer.run for answer in answers if answer.result is not None and answer.result.whole]
+        whole = [answer.run for answer in answers if answer.is_whole and not answer.is_joining]
         cause = Cause(reason="dispatched", at=now, epoch=leadership.epoch)
         changes = {"dispatched_at": now}
         move_runs(
             [run.pk for run in whole], old=(RunState.ADMITTED,), new=RunState.STARTING, cause=cause, changes=changes
         )
         for answer in answers:
-            if answer.result is None or not answer.result.whole:
+            # What could not join is tried again later: the run goes on without it.
+            if not answer.is_whole and not answer.is_joining:
                 _send_back(answer, now, leadership)
         pass_point("recording")
     pass_point("recorded")

@@ -90,7 +90,14 @@ def _spec(
         grace_s=int(GRACE[job.tier].total_seconds()),
         roles=tuple(_role(role, first_pod.get(role.name), cards, resources) for role in roles),
         pods=tuple(
-            PodSpec(pod.role_name, pod.index, pod.rank if pod.in_gang else None, pod.node.name, tuple(cards[pod.pk]))
+            PodSpec(
+                pod.role_name,
+                pod.index,
+                pod.rank if pod.in_gang else None,
+                pod.node.name,
+                tuple(cards[pod.pk]),
+                sent=bool(pod.uid),
+            )
             for pod in pods
         ),
         labels={str(key): str(value) for key, value in job.labels.items()},

@@ -28,7 +28,7 @@ def join_later(state: State, rules: TierRules, classes: ClassBook, cards: CardBo
 def _join(state: State, rules: TierRules, classes: ClassBook, cards: CardBook, run: int) -> list[Resize]:
     snapshot, running = state.snapshot, state.snapshot.running
     job_class = classes.of(int(running.queue[run]), int(running.shape[run]), int(running.tier[run]))
-    present = {int(snapshot.pods.role[row]) for row in state.runs.rows(run)}
+    present = {int(snapshot.pods.role[row]) for row in state.runs.rows(run)} | running.had_roles.get(run, frozenset())
     limit = int(running.limit_ms[run])
     ends_ms = end_of(limit, int(running.start_ms[run])) if limit < NEVER else NEVER
     resizes = []

@@ -215,6 +215,8 @@ class Running:
     last_resize_ms: I64
     attained_card_ms: I64
     split_known: Flags
+    had_roles: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    """By row: roles outside the gang that had pods in this run, also where those have ended: they joined once and do not again."""
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -69,6 +69,9 @@ _PODS = """SELECT l.run_id, p.role_name, p.index, l.node_id, max(l.flavor_id), s
     FROM scheduling_lease l JOIN scheduling_pod p ON p.id = l.pod_id LEFT JOIN scheduling_card c ON c.id = l.card_id
     WHERE l.closed_at IS NULL GROUP BY l.run_id, p.id, p.role_name, p.index, l.node_id"""
 
+_HAD_ROLES = """SELECT DISTINCT p.run_id, p.role_name FROM scheduling_pod p JOIN scheduling_run r ON r.id = p.run_id
+    WHERE NOT p.in_gang AND r.state IN ('admitted', 'starting', 'running')"""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkTables:
@@ -92,7 +95,9 @@ def read_work(now: datetime, cluster: ClusterTables, tree: TreeTables) -> WorkTa
     return WorkTables(
         shapes=tuple(shape for shape, _key in book.values()),
         pending=_pending(waiting, book, tree),
-        running=_running(running, book, tree, held_m, to_ms(now)),
+        running=replace(
+            _running(running, book, tree, held_m, to_ms(now)), had_roles=_had_roles(running[1], running[3], book)
+        ),
         pods=pods,
     )
 
@@ -208,6 +213,16 @@ def _pods(
         cards=tuple(tuple(each) for each in cards),
     )
     return pods, held
+
+
+def _had_roles(runs: Sequence[int], keys: Sequence[str], book: Book) -> dict[int, frozenset[int]]:
+    """By row of the running: roles outside the gang whose pods were made once."""
+    run_index = {run: i for i, run in enumerate(runs)}
+    had: dict[int, set[int]] = defaultdict(set)
+    for run, name in fetch(_HAD_ROLES):
+        row = run_index[run]
+        had[row] |= {i for i, role in enumerate(book[keys[row]][0].roles) if role.name == name}
+    return {row: frozenset(roles) for row, roles in had.items()}
 
 
 def _read_shapes(cluster: ClusterTables, uses: Iterable[tuple[int, str]]) -> Book:

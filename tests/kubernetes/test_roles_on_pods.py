@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from scheduling.models import Job, Role, RoleFlavor, Run
+from scheduling.services.cancel import cancel_job
+from tenants.models import Quota
 from tests.kubernetes.scene import Real, a_tenant_on_pods
 
 
@@ -55,3 +57,37 @@ def test_parameter_servers_find_each_other_and_the_evaluator_stands_outside_thei
     assert {env["WORLD_SIZE"] for name, env in pods.items() if "evaluator" not in name} == {"3"}
     assert "RANK" not in pods[f"{stem}-evaluator-0"]
     assert Run.objects.get(job=job).pods.filter(in_gang=False).count() == 1
+
+
+def test_an_evaluator_without_room_at_the_start_joins_its_running_job_as_a_pod_of_its_own(real: Real) -> None:
+    """SCH-09: nothing of the run is made again, and what it joins goes on."""
+    Quota.objects.filter(queue=real.queue, resource="gpu").update(nominal=4000)
+    before = real.submit(cards=2, replicas=1, duration="600")
+    real.until_state(before, "running")
+    job = real.submit(cards=2, replicas=1, duration="600")
+    add_role(real, job, "evaluator", position=1, in_gang=False)
+    real.until_state(job, "running")
+    stem = f"j{job.pk}-r1"
+    (worker,) = [pod for pod in real.there("pods") if pod["metadata"]["name"].startswith(stem)]
+
+    cancel_job(before.user, before)
+    real.until(lambda: Run.objects.get(job=job).pods.filter(phase="running").count() == 2, "the evaluator to run")
+
+    pods = {pod["metadata"]["name"]: pod for pod in real.there("pods") if pod["metadata"]["name"].startswith(stem)}
+    assert set(pods) == {f"{stem}-worker-0", f"{stem}-evaluator-0"}
+    assert pods[f"{stem}-worker-0"]["metadata"]["uid"] == worker["metadata"]["uid"]
+    owners = {each["uid"] for pod in pods.values() for each in pod["metadata"]["ownerReferences"]}
+    assert len(owners) == 1
+    assert "RANK" not in environment(pods[f"{stem}-evaluator-0"])
+
+    cancel_job(job.user, Job.objects.get(pk=job.pk))
+    real.until_state(job, "cancelled")
+    real.until(lambda: real.there("pods") == [], "its pods to go")
+    own = {pod.role_name: pod for pod in Run.objects.get(job=job).pods.all()}
+    charged = {
+        role: min(lease.segments.all(), key=lambda each: each.during.lower).during.lower
+        for role, pod in own.items()
+        for lease in pod.leases.order_by("slot")[:1]
+    }
+    assert charged == {role: pod.started_at for role, pod in own.items()}
+    assert charged["evaluator"] > charged["worker"]

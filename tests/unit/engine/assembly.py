@@ -227,6 +227,7 @@ class Assembly:
             checkpoints=np.asarray(["checkpoint" in job.extra for job in jobs], dtype=np.bool_), loan_expires_ms=_i64(soon),
             last_resize_ms=_i64([0] * len(jobs)), attained_card_ms=_i64([0] * len(jobs)),
             split_known=np.asarray(["borrowed" in job.extra for job in jobs], dtype=np.bool_),
+            had_roles={row: frozenset(job.extra["had"]) for row, job in enumerate(jobs) if "had" in job.extra},
         )  # fmt: skip
 
     def _pods(self) -> Pods:

@@ -197,6 +197,14 @@ def test_a_role_outside_the_gang_starts_when_it_fits() -> None:
     assert (joined.role, joined.old, joined.new, joined.added[0].node) == ("evaluator", 0, 1, "n001")
 
 
+def test_a_role_outside_the_gang_that_has_ended_does_not_join_again() -> None:
+    """SCH-09: it had its pods in this run, and has done its work."""
+    world = World(nodes=2).tenant("a", nominal=16)
+    roles = [Role("worker", 1, gpu=8, nodes=["n000"]), Role("evaluator", 1, gpu=2, in_gang=False)]
+
+    assert world.running("j", "a", roles=roles, had={1}).plan().resizes == ()
+
+
 def test_a_gang_says_what_it_is_short_of_and_who_holds_it() -> None:
     """SCH-21, must show 4: 4 × 8 cards, 3 whole nodes free, half of the fourth in use."""
     world = World(nodes=4).tenant("a", nominal=64).running("half", "a", gpu=4, nodes=["n002"])
