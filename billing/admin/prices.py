@@ -7,10 +7,12 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
+from django.utils.translation import pgettext_lazy
 
 from berth.common.errors import BerthError
 from billing.models import PriceBook, Rate
 from billing.services.prices import NewRate, create_price_book, create_rate, end_rate
+from tenants.access.admin_cells import cell
 from tenants.access.admin_pages import RoleAdmin, RoleInline
 from tenants.permissions import Action
 
@@ -57,10 +59,15 @@ class RateForm(_ServiceForm):
         return create_rate(NewRate(**found))
 
 
+_written_price = cell("rate", pgettext_lazy("column", "price"), price="price")
+
+
 class RateInline(RoleInline):
     model = Rate
     view = Action.PRICE_READ
-    fields = readonly_fields = ("meter", "flavor", "tenant", "price", "valid_from", "valid_to")
+    fields = readonly_fields = ("meter", "flavor", "tenant", "written_price", "valid_from", "valid_to")
+
+    written_price = _written_price
 
 
 class _WrittenByService(RoleAdmin):
@@ -84,9 +91,13 @@ class PriceBookAdmin(_WrittenByService):
 class RateAdmin(_WrittenByService):
     view, change = Action.PRICE_CHANGE, Action.PRICE_CHANGE
     form = RateForm
-    list_display = ("meter", "flavor", "tenant", "price", "currency", "valid_from", "valid_to", "price_book")
+    list_display = ("meter", "flavor", "tenant", "written_price", "currency", "valid_from", "valid_to", "price_book")
     list_filter = ("meter", "price_book", "flavor", ("valid_to", admin.EmptyFieldListFilter))
     list_select_related = ("flavor", "tenant", "price_book")
+    written = {"price": "written_price"}
+
+    written_price = _written_price
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return () if obj is None else ("price_book", "meter", "flavor", "tenant", "price", "valid_from")
+        fixed = () if obj is None else ("price_book", "meter", "flavor", "tenant", "price", "valid_from")
+        return (*fixed, *super().get_readonly_fields(request, obj))

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from berth.common.money import money_text
 from billing.models.ledger import OPEN_PERIOD
 from billing.models.period import BillingPeriod
 from tenants.models import Tenant, User
@@ -50,4 +51,4 @@ class Adjustment(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.currency}"
+        return f"{money_text(self.amount, self.currency)} {self.currency}"

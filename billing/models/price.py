@@ -12,6 +12,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
+from berth.common.units import plain
 from billing.rating import Meter
 from tenants.models import Flavor, Tenant
 from tenants.models.quota import TsTzRange
@@ -130,4 +131,4 @@ class Rate(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.meter} {self.price} {self.currency}"
+        return f"{self.get_meter_display()} {plain(self.price)} {self.currency}"

@@ -3,6 +3,7 @@
 Django's own permission tables are not used: what a person may see and edit here is what their role may do elsewhere.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.http import HttpRequest
@@ -35,6 +36,23 @@ class _ByRole:
         return False
 
 
+class _WrittenForPeople:
+    """A page of a row shows some columns by a method that writes them as people read them; `written` names it, by column.
+
+    Only for columns that the page does not let anybody edit; the page that makes a row has its form's own fields.
+    """
+
+    written: ClassVar[Mapping[str, str]] = {}
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        names = super().get_readonly_fields(request, obj)  # type: ignore[misc]
+        return names if obj is None else (*names, *self.written.values())
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        names = super().get_fields(request, obj)  # type: ignore[misc]
+        return names if obj is None else list(dict.fromkeys(self.written.get(name, name) for name in names))
+
+
 class _NamedQueues:
     """Queues are named with their tenant, several tenants have a `prod`; read together, not one by one."""
 
@@ -44,7 +62,7 @@ class _NamedQueues:
         return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
 
 
-class RoleAdmin(_ByRole, _NamedQueues, ModelAdmin):
+class RoleAdmin(_ByRole, _WrittenForPeople, _NamedQueues, ModelAdmin):
     """An admin page of one model."""
 
     list_filter_submit = True
