@@ -14,6 +14,9 @@ from django.utils.translation import pgettext_lazy
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
+APPLICATIONS: dict[str, "_StrPromise"] = {"pghistory": pgettext_lazy("application", "History")}
+"""Others' applications that have a page of ours: ours name themselves."""
+
 MODELS: dict[str, tuple["_StrPromise", "_StrPromise"]] = {
     "tenants.User": (pgettext_lazy("model", "user"), pgettext_lazy("model", "users")),
     "tenants.ApiToken": (pgettext_lazy("model", "API token"), pgettext_lazy("model", "API tokens")),
@@ -324,7 +327,9 @@ COLUMNS: dict[str, "_StrPromise"] = {
 
 
 def name_models() -> None:
-    """Put the words on the models of every application of ours."""
+    """Put the words on the models of every application of ours, and on applications that are not."""
+    for application, word in APPLICATIONS.items():
+        apps.get_app_config(application).verbose_name = word
     for label, (one, several) in MODELS.items():
         meta = apps.get_model(label)._meta
         meta.verbose_name, meta.verbose_name_plural = one, several

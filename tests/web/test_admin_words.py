@@ -59,6 +59,19 @@ def test_lists_and_forms_show_the_words(client: Client) -> None:
     assert "显存（MiB）" in form
 
 
+@pytest.mark.parametrize(("language", "want"), [("en", "History"), ("zh-hans", "历史记录")])
+def test_the_index_heads_earlier_states_with_a_word(client: Client, language: str, want: str) -> None:
+    reader = a_platform_admin()
+    reader.language = language
+    reader.save()
+    client.force_login(reader)
+
+    index = client.get("/admin/").content.decode()
+
+    assert re.search(rf">\s*{want}\s*<", index)
+    assert "pghistory" not in re.sub(r"<[^>]*>", "", index).lower()
+
+
 def test_words_are_said_of_what_there_is() -> None:
     """A word for a column or a model that is gone is a word nobody reads."""
     from django.apps import apps
