@@ -199,6 +199,7 @@ CSRF_FAILURE_VIEW = "berth.problem_pages.csrf_failure"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("简体中文"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "berth.instant_formats"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
