@@ -1,8 +1,11 @@
 """Nodes and cards: what they have, where they sit, what they were. State is observed; cordoning is a person's to set."""
 
 from django.contrib import admin
+from django.utils.translation import pgettext_lazy
 
 from scheduling.models import Card, Node, NodeDomain, NodeInterval
+from scheduling.selectors.node_facts import LAST_SIGN, last_sign
+from tenants.access.admin_cells import cell
 from tenants.access.admin_pages import RoleAdmin, RoleInline
 from tenants.permissions import Action
 
@@ -39,8 +42,9 @@ class NodeAdmin(RoleAdmin):
         "cordoned",
         "draining",
         "quarantined_until",
-        "last_sign_at",
+        "last_seen",
     )
+    written = {"last_sign_at": "last_seen"}
     list_filter = ("state", "cordoned", "draining", "pool", "flavor")
     search_fields = ("name",)
     list_select_related = ("cluster", "pool", "flavor")
@@ -49,3 +53,5 @@ class NodeAdmin(RoleAdmin):
         "cluster", "name", "uid", "pool", "flavor", "gpus", "cpu_m", "memory_mib", "max_pods", "state", "cordoned", "barred_by", "draining",
         "quarantined_until", "flaps", "went_at", "measured_ppm", "labels", "ready_since", "last_sign_at", "lost_at",
     )  # fmt: skip
+
+    last_seen = cell("stamp", pgettext_lazy("column", "last sign of life"), ordering=LAST_SIGN, at=last_sign)

@@ -4,8 +4,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from django.db.models import Sum
+from django.db.models import Case, DateTimeField, Sum, When
+from django.db.models.functions import Greatest
 
 from berth.common import clock
 from scheduling.models import Card, Lease, Node, NodeDomain
@@ -49,11 +51,7 @@ class NodeFacts:
 
     @property
     def last_sign_at(self) -> datetime | None:
-        """A node's row is written when something about it changes. One in service was there at its cluster's last full list."""
-        signs = [self.node.last_sign_at]
-        if self.node.state == Node.State.READY:
-            signs.append(self.node.cluster.last_listed_at)
-        return max((sign for sign in signs if sign is not None), default=None)
+        return last_sign(self.node)
 
     @property
     def is_open(self) -> bool:
@@ -75,6 +73,20 @@ class NodeFacts:
     @property
     def memory_free_mib(self) -> int:
         return max(0, self.node.memory_mib - self.memory_held_mib) if self.is_open else 0
+
+
+def last_sign(node: Node) -> datetime | None:
+    """A node's row is written when something about it changes. One in service was there at its cluster's last full list."""
+    signs = [node.last_sign_at]
+    if node.state == Node.State.READY:
+        signs.append(node.cluster.last_listed_at)
+    return max((sign for sign in signs if sign is not None), default=None)
+
+
+LAST_SIGN: Final = Greatest(
+    "last_sign_at", Case(When(state=Node.State.READY, then="cluster__last_listed_at"), output_field=DateTimeField())
+)
+"""`last_sign` for the database to sort by: PostgreSQL's greatest leaves out what is not known."""
 
 
 def node_facts(nodes: Sequence[Node]) -> list[NodeFacts]:

@@ -11,11 +11,18 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
 
-def cell(template: str, label: "_StrPromise", **columns: str) -> Callable[[Any, Any], str]:
-    """A method of an admin page. The template gets `columns` of the row by name; the list is sorted by the first of them."""
-    read = {name: attrgetter(column) for name, column in columns.items()}
+def cell(
+    template: str, label: "_StrPromise", *, ordering: Any = None, **columns: str | Callable[[Any], Any]
+) -> Callable[[Any, Any], str]:
+    """A method of an admin page. The template gets by name columns of the row, or what a function says of it.
 
-    @admin.display(description=label, ordering=next(iter(columns.values())))
+    The list is sorted by `ordering`; None = by the first of the columns.
+    """
+    read = {name: attrgetter(column) if isinstance(column, str) else column for name, column in columns.items()}
+
+    by: Any = ordering or next(iter(columns.values()))
+
+    @admin.display(description=label, ordering=by)
     def drawn(_page: Any, row: Any) -> str:
         return render_to_string(f"admin/cells/{template}.html", {name: of(row) for name, of in read.items()})
 
