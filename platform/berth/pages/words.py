@@ -112,6 +112,12 @@ PREEMPTS: Final[Mapping[str, Any]] = {
     "time-share": _("turn is over"),
 }
 
+LOAN_ENDS: Final[Mapping[str, Any]] = {
+    "own-now": _("covered by the borrower's own quota"),
+    "resplit": _("replaced by a loan of another amount"),
+    "returned": _("given back when the run ended"),
+}
+
 SEGMENTS: Final[Mapping[str, Any]] = {
     "billable": _("charged"),
     "grace": _("grace after an eviction notice"),
@@ -168,7 +174,12 @@ METER_UNITS: Final[Mapping[str, Any]] = {
 
 END_REASON_WORDS: Final[Mapping[str, Any]] = {code: sign.word for code, sign in END_REASONS.items()}
 
-WORDS: Final[Mapping[str, Mapping[str, Any]]] = {"wait": WAITS, "preempt": PREEMPTS, "segment": SEGMENTS}
+WORDS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "wait": WAITS,
+    "preempt": PREEMPTS,
+    "loan": LOAN_ENDS,
+    "segment": SEGMENTS,
+}
 
 RESOURCES: Final[Mapping[str, Any]] = {
     "gpu": _("cards"),
