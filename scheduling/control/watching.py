@@ -1,5 +1,6 @@
 """The observer's life: look every second, and lead when no cycle finished for two periods, so that a dead broker stops nothing.
 
+Who leads also sweeps and keeps tenants' namespaces, which runs are sent to: otherwise nothing of a new tenant would start.
 The one place besides tasks that outlives errors: a database that restarts is waited for, never a reason to end (F15).
 """
 
@@ -7,10 +8,11 @@ import logging
 import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import FrameType
 
-from django.db import close_old_connections
+from django.db import close_old_connections, connections
 
 from berth.common import clock
 from scheduling.control.lock import seconds_since_cycle
@@ -18,6 +20,7 @@ from scheduling.control.loop import Loop
 from scheduling.control.observe import Observer
 from scheduling.control.simulated_nodes import furnish_simulated_clusters
 from scheduling.control.sweep import sweep
+from scheduling.control.tenant_spaces import reconcile_tenants
 
 logger = logging.getLogger(__name__)
 PERIOD_S = 1.0
@@ -33,6 +36,8 @@ class Watcher:
     loop: Loop = field(default_factory=Loop)
     _swept_at: float = 0.0
     _leads: bool = False
+    _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="tenants"))
+    _tenants: Future[None] | None = None
 
     def step(self) -> None:
         """Look; then turn the loop if nobody else did for two periods, and sweep while leading."""
@@ -54,6 +59,12 @@ class Watcher:
         if clock.monotonic() - self._swept_at >= SWEEP_EVERY_S:
             self._swept_at = clock.monotonic()
             sweep()
+            self._keep_tenants()
+
+    def _keep_tenants(self) -> None:
+        """Aside: a pass over a slow cluster takes longer than a step may."""
+        if self._tenants is None or self._tenants.done():
+            self._tenants = self._aside.submit(self._guarded, _reconcile_apart)
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
@@ -80,6 +91,14 @@ def watch(tell: Callable[[str], object]) -> None:
         watcher.step()
         stop.wait(max(0.05, PERIOD_S - (clock.monotonic() - began)))
     tell("stopped watching")
+
+
+def _reconcile_apart() -> None:
+    """In a thread of its own, which keeps no connection to the database."""
+    try:
+        reconcile_tenants()
+    finally:
+        connections.close_all()
 
 
 def _furnish() -> None:

@@ -10,9 +10,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,12 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Platform:
-    """One that runs. `token` is a member's of the scenario's tenant."""
+    """One that runs. `token` is a member's of the scenario's tenant; `settings` is what its environment has besides."""
 
     folder: Path
     url: str
     token: str
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def ask(self, path: str, body: dict[str, Any] | None = None, **headers: str) -> Any:
         """The answer's JSON. Where nobody answers (a process was just killed) it is asked again, the same, until the deadline."""
@@ -83,7 +84,8 @@ class Platform:
         """`manage.py` from another terminal."""
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
-            cwd=self.folder, env=_environment(self.folder), capture_output=True, text=True, timeout=DEADLINE_S, check=True,
+            cwd=self.folder, env=_environment(self.folder, **self.settings), capture_output=True, text=True,
+            timeout=DEADLINE_S, check=True,
         )  # fmt: skip
         return done.stdout
 
@@ -120,22 +122,23 @@ def _environment(folder: Path, **extra: str) -> dict[str, str]:
 
 
 @contextmanager
-def running_platform(folder: Path, scenario: str) -> Iterator[Platform]:
-    """`make run` on an empty checkout, then the scenario; stopped by Ctrl-C at the end."""
+def running_platform(folder: Path, scenario: str, **settings: str) -> Iterator[Platform]:
+    """`make run` on an empty checkout, then the scenario; stopped by Ctrl-C at the end. `settings`: what its environment has besides."""
     _copy(folder)
     port = _free_port()
-    environment = _environment(folder, BERTH_PORT=str(port), BERTH_DEMO="0")
+    environment = _environment(folder, BERTH_PORT=str(port), BERTH_DEMO="0", **settings)
     said = (folder / "said.txt").open("w+")
     launcher = subprocess.Popen(
         [sys.executable, "-m", "berth.localstack", "run"], cwd=folder, env=environment, stdout=said, stderr=said
     )
     try:
         wait_for(lambda: "\nready " in (folder / "said.txt").read_text(), "the first page", START_S)
-        platform = Platform(folder, f"http://127.0.0.1:{port}", "")
+        platform = Platform(folder, f"http://127.0.0.1:{port}", "", settings)
         platform.manage("bootstrap_demo", "--scenario", scenario, "--replace")
-        users = json.loads((folder / ".local/demo.json").read_text())["users"]
+        (signins,) = (folder / ".local").glob("demo*.json")
+        users = json.loads(signins.read_text())["users"]
         token = next(user["token"] for user in users if user["role"] == "tenant-member")
-        yield Platform(folder, platform.url, token)
+        yield replace(platform, token=token)
     finally:
         launcher.send_signal(signal.SIGINT)
         try:
