@@ -2,9 +2,10 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Locator, Page, expect
 
-from tests.web.conftest import SignIn
+from tests.web.conftest import PHONE, SignIn
 from tests.web.scene import Scene, add_job
 
 
@@ -24,6 +25,42 @@ def test_a_wrong_password_says_so_and_keeps_the_name(scene: Scene, page: Page, s
 
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.get_by_label("User name")).to_have_value("algo-b-member")
+
+
+@pytest.mark.parametrize(
+    ("reader", "address", "back"),
+    [
+        ("", "/accounts/password/reset/", "Back to sign-in"),
+        ("algo-b-member", "/accounts/password/change/", "Back to Berth"),
+        ("algo-b-member", "/accounts/email/", "Back to Berth"),
+        ("algo-b-member", "/accounts/2fa/", "Back to Berth"),
+    ],
+)
+@pytest.mark.parametrize("phone", [False, True])
+def test_the_foot_of_account_pages_stands_under_the_middle_of_the_card(
+    scene: Scene, page: Page, site: str, sign_in: SignIn, reader: str, address: str, back: str, phone: bool
+) -> None:
+    if phone:
+        page.set_viewport_size(PHONE)
+    if reader:
+        sign_in(reader, address)
+    else:
+        page.goto(f"{site}{address}")
+
+    link, languages, card = (
+        middle(found)
+        for found in (page.get_by_role("link", name=back), page.locator(".b-languages"), page.locator("main"))
+    )
+
+    assert abs(link - card) <= 1
+    assert abs(languages - card) <= 1
+
+
+def middle(found: Locator) -> float:
+    """Of what stands there, from the left edge of the window."""
+    box = found.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2
 
 
 def test_without_signing_in_every_page_leads_to_the_form(scene: Scene, page: Page, site: str) -> None:
