@@ -4,13 +4,16 @@ Django's own permission tables are not used: what a person may see and edit here
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
 
 from tenants.models import Queue
 from tenants.permissions import Action, can
+
+UNKNOWN: Final = "–"
+"""What is not there, as on all other pages."""
 
 
 class _ByRole:
@@ -19,6 +22,7 @@ class _ByRole:
     view: ClassVar[Action]
     change: ClassVar[Action | None] = None
     addable: ClassVar[bool] = True
+    empty_value_display = UNKNOWN
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return can(request.user, self.view)

@@ -47,6 +47,14 @@ def test_the_last_sign_of_a_node_in_service_is_its_clusters_last_answer(
     assert shown.count("Last sign of life") == 1
 
 
+def test_what_is_not_known_is_a_dash_in_every_column(admin_client: Client) -> None:
+    a_node("new")
+
+    rows = texts(admin_client, LIST)
+
+    assert re.search(r" new .* no no – – ", rows)  # cordoned, draining, quarantined until, last sign of life
+
+
 def test_the_list_is_sorted_by_what_it_shows(admin_client: Client, flavor: Flavor) -> None:
     a_node("silent", flavor=flavor, state="lost", last_sign_at=WRITTEN + timedelta(hours=2))
     a_node("in-service", flavor=flavor, last_sign_at=WRITTEN)
