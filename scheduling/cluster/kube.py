@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from threading import Lock
 from typing import Any
 
-from scheduling.cluster import kube_answers, names
+from scheduling.cluster import kube_answers, kube_documents, names
 from scheduling.cluster.kube_answers import judge_write
 from scheduling.cluster.kube_calls import (
     APPLY,
@@ -176,17 +176,22 @@ class KubernetesCluster:
 
     def list_pods(self, *, timeout_s: float) -> Listing[PodObservation]:
         as_of = self._now()
-        items, version = self._list(path_of_all("Pod"), (("labelSelector", OURS),), timeout_s=timeout_s)
-        return Listing(tuple(sorted(map(self._observed, items), key=lambda pod: pod.key)), version, as_of)
+        items, version = self._list(
+            path_of_all("Pod"), (("labelSelector", OURS),), read=kube_documents.read_pods, timeout_s=timeout_s
+        )
+        now, silent_since = self._now(), cache(self._silence.since)
+        pods = (read_pod(each, now=now, silent_since=silent_since(_node_of(each))) for each in items)
+        return Listing(tuple(sorted(pods, key=lambda pod: pod.key)), version, as_of)
 
     def list_nodes(self, *, timeout_s: float) -> Listing[NodeObservation]:
         as_of = self._now()
-        items, version = self._list(path_of_all("Node"), (), timeout_s=timeout_s)
+        items, version = self._list(path_of_all("Node"), (), read=kube_documents.read_nodes, timeout_s=timeout_s)
         return Listing(tuple(map(read_node, items)), version, as_of)
 
     def list_node_leases(self, *, timeout_s: float) -> Listing[NodeLease]:
         as_of = self._now()
-        items, version = self._list(path_of("Lease", "kube-node-lease"), (), timeout_s=timeout_s)
+        place = path_of("Lease", "kube-node-lease")
+        items, version = self._list(place, (), read=kube_documents.read_leases, timeout_s=timeout_s)
         leases = tuple(lease for each in items if (lease := read_lease(each)) is not None)
         self._silence.note(leases, at=as_of)
         return Listing(leases, version, as_of)
@@ -256,7 +261,12 @@ class KubernetesCluster:
         return replace(result, kind=ResultKind.ACCEPTED) if result.kind is ResultKind.CREATED else result
 
     def _list(
-        self, path: str, query: Sequence[tuple[str, str]], *, timeout_s: float
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        *,
+        read: kube_documents.Reader | None = None,
+        timeout_s: float,
     ) -> tuple[list[dict[str, Any]], str]:
         """All pages. A list that expires between two pages has told nothing: the next one begins anew."""
         items: list[dict[str, Any]] = []
@@ -264,7 +274,7 @@ class KubernetesCluster:
         while True:
             page = [*query, ("limit", str(PAGE)), *([("continue", more)] if more else [])]
             try:
-                answer = self._calls.call("GET", path, query=page, timeout_s=timeout_s)
+                answer = self._calls.call("GET", path, query=page, read=read, timeout_s=timeout_s)
             except NotAnsweredError as error:
                 raise ClusterUnreachableError(error.message) from error
             if answer.status != kube_answers.OK:
@@ -277,8 +287,7 @@ class KubernetesCluster:
                 return items, str(metadata["resourceVersion"])
 
     def _observed(self, document: Mapping[str, Any]) -> PodObservation:
-        node = (document.get("spec") or {}).get("nodeName", "")
-        return read_pod(document, now=self._now(), silent_since=self._silence.since(node))
+        return read_pod(document, now=self._now(), silent_since=self._silence.since(_node_of(document)))
 
     def _change(self, event: Mapping[str, Any]) -> PodChange:
         kind, document = event["type"], event["object"]
@@ -290,6 +299,10 @@ class KubernetesCluster:
         version = str(document["metadata"]["resourceVersion"])
         pod = None if kind == ChangeKind.BOOKMARK else self._observed(document)
         return PodChange(ChangeKind(kind), pod, version)
+
+
+def _node_of(pod: Mapping[str, Any]) -> str:
+    return str((pod.get("spec") or {}).get("nodeName", ""))
 
 
 def _gone_or(answer: Answer, name: str) -> WriteResult:

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -21,7 +21,7 @@ RUNS_AT_ONCE, PODS_AT_ONCE = 8, 16
 """Runs that are dispatched side by side, and pods of all of them."""
 CONNECTIONS = RUNS_AT_ONCE + PODS_AT_ONCE + 8
 """A connection for each of these threads, and for watches and logs: one that has to be made anew costs more than a call."""
-UNAUTHORISED = 401
+OK, UNAUTHORISED = 200, 401
 READ_AGAIN_S = 1.0
 """How often, at most, credentials that were refused are read again."""
 JSON, APPLY, MERGE, STRATEGIC = (
@@ -76,16 +76,18 @@ class KubeCalls:
         query: Sequence[tuple[str, str]] = (),
         body: Any = None,
         kind: str = JSON,
+        read: Callable[[bytes], Any] | None = None,
         timeout_s: float,
     ) -> Answer:
-        """One request; header names in lower case, the body a document. Raises NotAnsweredError."""
+        """One request; header names in lower case, the body a document. `read` makes it of a good answer's text. Raises NotAnsweredError."""
         response = self._send(method, path, query, body, kind, timeout=timeout_s)
         try:
             text = response.response.read()
         except urllib3.exceptions.HTTPError as error:
             raise NotAnsweredError(str(error), sent=True) from error
         headers = {str(key).lower(): str(value) for key, value in response.getheaders().items()}
-        return Answer(response.status, headers, document_of(text))
+        document = read(text) if read is not None and response.status == OK else document_of(text)
+        return Answer(response.status, headers, document)
 
     def events(self, path: str, *, query: Sequence[tuple[str, str]], timeout_s: float) -> Iterator[dict[str, Any]]:
         """Lines of a watch until the server ends it or `timeout_s` is over (0: until nothing more comes). Raises NotAnsweredError."""
@@ -93,7 +95,7 @@ class KubeCalls:
         asked = [*query, ("timeoutSeconds", str(max(1, math.ceil(wait))))]
         response = self._send("GET", path, asked, None, JSON, timeout=HEADERS_S)
         raw = response.response
-        if response.status != 200:
+        if response.status != OK:
             yield {"type": "ERROR", "object": _status_of(response.status, raw)}
             return
         # Headers may take their time; what has happened already comes right after them.

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from scheduling.cluster.faults import FaultKind, FaultRule, take_fault
@@ -34,12 +34,13 @@ class FaultyCalls(KubeCalls):
         query: Sequence[tuple[str, str]] = (),
         body: Any = None,
         kind: str = JSON,
+        read: Callable[[bytes], Any] | None = None,
         timeout_s: float,
     ) -> Answer:
         operation = _operation(method, path, query)
         fault = self._fault(operation, path, body)
         if fault is None:
-            answer = super().call(method, path, query=query, body=body, kind=kind, timeout_s=timeout_s)
+            answer = super().call(method, path, query=query, body=body, kind=kind, read=read, timeout_s=timeout_s)
             self._served[operation] = answer
             return answer
         match fault.kind:
@@ -50,7 +51,7 @@ class FaultyCalls(KubeCalls):
             case FaultKind.UNREACHABLE:
                 raise NotAnsweredError(fault.message or "connection refused", sent=False)
             case FaultKind.LOST_ANSWER:
-                super().call(method, path, query=query, body=body, kind=kind, timeout_s=timeout_s)
+                super().call(method, path, query=query, body=body, kind=kind, read=read, timeout_s=timeout_s)
             case FaultKind.STALL:
                 time.sleep(min(fault.seconds, timeout_s))
         raise NotAnsweredError("read timed out", sent=True)

@@ -1,7 +1,7 @@
 """A connection that writes down which right each request used: what a role has to give, no more and no less."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -38,9 +38,10 @@ class RecordedCalls(KubeCalls):
         query: Sequence[tuple[str, str]] = (),
         body: Any = None,
         kind: str = JSON,
+        read: Callable[[bytes], Any] | None = None,
         timeout_s: float,
     ) -> Answer:
-        answer = super().call(method, path, query=query, body=body, kind=kind, timeout_s=timeout_s)
+        answer = super().call(method, path, query=query, body=body, kind=kind, read=read, timeout_s=timeout_s)
         self._note(method, path, query, answer.status)
         if method == "PATCH" and answer.status == CREATED:
             self._note("POST", path, query, answer.status)
