@@ -1,5 +1,6 @@
-"""What a list of jobs may be narrowed by: `?tenant=&queue=&state=&tier=&user=&label=`, and also by name and project."""
+"""What a list of jobs may be narrowed by: `?tenant=&queue=&state=&tier=&user=&label=`, and also by kind, priority, name and project."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from rest_framework.request import Request
 
 from scheduling.models import Job
 from scheduling.models.job import TIERS
+from scheduling.services.job_body.job import HIGHEST_PRIORITY
 from scheduling.states import JobState
 
 JOB_QUERY: Final = {
@@ -17,6 +19,8 @@ JOB_QUERY: Final = {
     "queue": "Name.",
     "state": "One state, or several with commas.",
     "tier": "One tier, or several with commas.",
+    "kind": "One kind, or several with commas.",
+    "priority": "Its priority, 0 to 1000.",
     "user": "Who submitted it.",
     "label": "`key=value`, `key:value` or `key`.",
     "name": "The job's name, whole.",
@@ -34,6 +38,8 @@ class JobQuery:
     queue: str = ""
     states: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    priority: int | None = None
     user: str = ""
     label: str = ""
     name: str = ""
@@ -50,6 +56,10 @@ class JobQuery:
             found["state__in"] = self.states
         if self.tiers:
             found["tier__in"] = self.tiers
+        if self.kinds:
+            found["kind__in"] = self.kinds
+        if self.priority is not None:
+            found["priority"] = self.priority
         if self.user:
             found["user__username"] = self.user
         if self.name:
@@ -64,14 +74,25 @@ class JobQuery:
 
 def read_job_query(request: Request) -> JobQuery:
     """Raises a 400 that names every value that is none of its list."""
-    given = {name: ",".join(request.query_params.getlist(name)) for name in ("state", "tier")}
+    given = {name: ",".join(request.query_params.getlist(name)) for name in ("state", "tier", "kind")}
     one = {name: request.query_params.get(name, "") for name in ("tenant", "queue", "user", "label", "name", "project")}
     wrong: dict[str, str] = {}
     states = _several(given["state"], STATES, "state", wrong)
     tiers = _several(given["tier"], TIER_NAMES, "tier", wrong)
+    kinds = _several(given["kind"], tuple(Job.Kind.values), "kind", wrong)
+    priority = _priority(request.query_params.get("priority", ""), wrong)
     if wrong:
         raise QueryParamError(wrong)
-    return JobQuery(states=states, tiers=tiers, **one)
+    return JobQuery(states=states, tiers=tiers, kinds=kinds, priority=priority, **one)
+
+
+def _priority(text: str, wrong: dict[str, str]) -> int | None:
+    if not text:
+        return None
+    if not re.fullmatch("[0-9]{1,4}", text) or int(text) > HIGHEST_PRIORITY:
+        wrong["priority"] = _("Must be a whole number from 0 to %d.") % HIGHEST_PRIORITY
+        return None
+    return int(text)
 
 
 def _several(text: str, known: tuple[str, ...], name: str, wrong: dict[str, str]) -> tuple[str, ...]:

@@ -126,17 +126,43 @@ def test_finance_reads_the_jobs_of_all_tenants(client_for: ClientFor) -> None:
         ("ordering=id", ["running", "queued"]),
         ("queue=no-such-queue", []),
         ("user=nobody", []),
+        ("priority=700", ["queued"]),
+        ("priority=0", []),
+        ("kind=training", ["running"]),
+        ("kind=interactive,service", ["queued"]),
     ],
 )
 def test_a_list_is_filtered_and_ordered_by_the_server(client_for: ClientFor, query: str, want: list[str]) -> None:
     world = a_world()
     a_job(world.queue, name="running", state="running", user=world.member)
-    a_job(world.queue, name="queued", tier="batch", labels={"team": "a"}, user=world.member)
+    a_job(
+        world.queue,
+        name="queued",
+        tier="batch",
+        labels={"team": "a"},
+        user=world.member,
+        kind="interactive",
+        priority=700,
+    )
 
     assert names(client_for(world.member).get(f"{JOBS}?{query}")) == want
 
 
-@pytest.mark.parametrize("query", ["state=asleep", "tier=gold", "colour=red", "limit=0", "limit=501", "ordering=cost"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "state=asleep",
+        "tier=gold",
+        "kind=toy",
+        "priority=high",
+        "priority=1001",
+        "priority=-1",
+        "colour=red",
+        "limit=0",
+        "limit=501",
+        "ordering=cost",
+    ],
+)
 def test_an_unknown_filter_or_value_is_400(client_for: ClientFor, query: str) -> None:
     assert client_for(a_world().member).get(f"{JOBS}?{query}").status_code == 400
 
