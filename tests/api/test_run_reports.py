@@ -13,6 +13,8 @@ from tests.factories import a_job, a_platform_admin, a_run
 from tests.factories.worlds import a_world
 
 pytestmark = pytest.mark.django_db
+FAR = 700_001
+"""A number that is no run's id."""
 DONE = {"checkpoint": {"state": "done", "path": "/ckpt/r1/step-10"}}
 
 
@@ -45,11 +47,12 @@ def test_a_pod_names_its_run_by_id_or_by_the_number_that_it_finds_in_its_environ
 
 def test_a_token_opens_its_own_run_and_nothing_else(client_for: ClientFor) -> None:
     """W01: a person's token is none, another run's is none, and neither is told whether the run exists."""
-    mine, other = a_saving_run(number=7), a_saving_run(number=8)
+    mine, other = a_saving_run(number=FAR), a_saving_run(number=FAR + 1)
 
     answers = [
         pod_of(mine).post(f"/api/v1/runs/{other.pk}/report", {}),
-        pod_of(mine).post("/api/v1/runs/9/report", {}),
+        pod_of(mine).post(f"/api/v1/runs/{FAR + 1}/report", {}),
+        pod_of(mine).post(f"/api/v1/runs/{FAR + 2}/report", {}),
         pod_of(mine).post("/api/v1/runs/99999999999999999999999/report", {}),
         client_for(a_platform_admin()).post(f"/api/v1/runs/{mine.pk}/report", {}),
         pod_of(mine).get("/api/v1/me"),
