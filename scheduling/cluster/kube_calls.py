@@ -33,8 +33,8 @@ JSON, APPLY, MERGE, STRATEGIC = (
 HEADERS_S = 5.0
 """How long a watch may take to begin."""
 CHUNK = 64 * 1024
-DRAIN_S = 0.3
-"""How long a watch is drained: what is there comes at once."""
+DRAIN_S = 0.15
+"""How long a watch is drained: what is there comes at once, and what comes later is there for the next."""
 TRICKLE_S = 0.05
 """How long it waits for one more event after that: what happens meanwhile must not keep it from ending."""
 

@@ -13,6 +13,9 @@ from berth.common import clock
 from scheduling.cluster.port import ClusterPort, NodeLease, NodeObservation
 from scheduling.control.picture import LIST_TIMEOUT_S, Picture, Seen
 
+FEW_NODES = 100
+NODES_SHARE, NODES_LONGEST_S = 8, 5.0
+"""More nodes than a few are listed at most this part of the time, but this often: their Leases, far smaller, tell silence sooner."""
 AT_ONCE = 32
 """Looks under way side by side; each of a hanging cluster takes as long as its time-outs."""
 
@@ -28,14 +31,30 @@ class Look:
     at: datetime
 
 
-def take_look(port: ClusterPort, picture: Picture, cursor: str | None) -> Look:
-    """One cluster's pods, nodes and leases, and what its watch saw deleted since `cursor`. Raises ClusterUnreachableError."""
-    nodes = port.list_nodes(timeout_s=LIST_TIMEOUT_S).items
-    mono, at = clock.monotonic(), clock.now()
-    leases = port.list_node_leases(timeout_s=LIST_TIMEOUT_S).items
-    picture.note_nodes(nodes, leases, mono=mono)
-    # Last, so that it is as new as can be when it is compared.
-    return Look(picture.look(port, cursor), nodes, leases, mono, at)
+@dataclass(slots=True)
+class Eye:
+    """What one process keeps of one cluster from one look to the next."""
+
+    picture: Picture = field(default_factory=Picture)
+    _nodes: tuple[NodeObservation, ...] = ()
+    _nodes_due: float = 0.0
+
+    def look(self, port: ClusterPort, cursor: str | None) -> Look:
+        """Its pods, nodes and leases, and what its watch saw deleted since `cursor`. Raises ClusterUnreachableError."""
+        nodes = self._listed_nodes(port)
+        mono, at = clock.monotonic(), clock.now()
+        leases = port.list_node_leases(timeout_s=LIST_TIMEOUT_S).items
+        self.picture.note_nodes(nodes, leases, mono=mono)
+        # Last, so that it is as new as can be when it is compared.
+        return Look(self.picture.look(port, cursor), nodes, leases, mono, at)
+
+    def _listed_nodes(self, port: ClusterPort) -> tuple[NodeObservation, ...]:
+        began = clock.monotonic()
+        if began >= self._nodes_due:
+            self._nodes = port.list_nodes(timeout_s=LIST_TIMEOUT_S).items
+            pause = min(NODES_SHARE * (clock.monotonic() - began), NODES_LONGEST_S)
+            self._nodes_due = began + (pause if len(self._nodes) > FEW_NODES else 0.0)
+        return self._nodes
 
 
 @dataclass(slots=True)
@@ -44,7 +63,7 @@ class Looks:
 
     _pool: ThreadPoolExecutor | None = None
     _under_way: dict[int, Future[Look]] = field(default_factory=dict)
-    _pictures: dict[int, Picture] = field(default_factory=dict)
+    _eyes: dict[int, Eye] = field(default_factory=dict)
 
     def begin(self, cluster_id: int, port: ClusterPort, cursor: str | None) -> None:
         """Start looking, unless the look before is still under way."""
@@ -52,25 +71,25 @@ class Looks:
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="look")
-        self._under_way[cluster_id] = self._pool.submit(_look_apart, port, self._picture(cluster_id), cursor)
+        self._under_way[cluster_id] = self._pool.submit(_look_apart, port, self._eye(cluster_id), cursor)
 
     def finish(self, cluster_id: int, port: ClusterPort, cursor: str | None, *, patience_s: float) -> Look | None:
         """What the look brought; None while it goes on. Raises ClusterUnreachableError."""
         under_way = self._under_way.get(cluster_id)
         if under_way is None:
-            return take_look(port, self._picture(cluster_id), cursor)
+            return self._eye(cluster_id).look(port, cursor)
         done, _going_on = wait([under_way], timeout=max(0.0, patience_s))
         if not done:
             return None
         return self._under_way.pop(cluster_id).result()
 
-    def _picture(self, cluster_id: int) -> Picture:
-        return self._pictures.setdefault(cluster_id, Picture())
+    def _eye(self, cluster_id: int) -> Eye:
+        return self._eyes.setdefault(cluster_id, Eye())
 
 
-def _look_apart(port: ClusterPort, picture: Picture, cursor: str | None) -> Look:
+def _look_apart(port: ClusterPort, eye: Eye, cursor: str | None) -> Look:
     """In a thread of its own, which keeps no connection to the database (the clock's anchor may be read there)."""
     try:
-        return take_look(port, picture, cursor)
+        return eye.look(port, cursor)
     finally:
         connections.close_all()

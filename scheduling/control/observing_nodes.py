@@ -28,7 +28,7 @@ def changed_nodes(
         (node.name, node.uid, node_document(node, lost="", last_sign=None, new=True))
         for node in _to_be_adopted(cluster, [there[name] for name in sorted(there.keys() - rows.keys())])
     ]
-    signs, bad, told_again = _signs(pods), _bad_cards(cluster), 0
+    signs, bad, told_again = _signs(pods) if vitals.ailing else {}, _bad_cards(cluster), 0
     for name in sorted(rows):
         row, ailment = rows[name], vitals.ailing.get(name)
         node = there.get(name)
