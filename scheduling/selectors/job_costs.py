@@ -21,9 +21,9 @@ SECONDS_PER_HOUR = 3600
 
 
 class SecondsOf(Func):
-    """Whole seconds of a range of instants."""
+    """Whole seconds of a range of instants, each end floored to its second, as bills count them (ADR 0013)."""
 
-    template = "EXTRACT(EPOCH FROM upper(%(expressions)s) - lower(%(expressions)s))::bigint"
+    template = "EXTRACT(EPOCH FROM date_trunc('second', upper(%(expressions)s)) - date_trunc('second', lower(%(expressions)s)))::bigint"
     output_field = BigIntegerField()
 
 

@@ -8,6 +8,8 @@ import pytest
 from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 
 from berth.common import clock
+from billing.models import LedgerEntry
+from billing.services.metering import meter_jobs
 from scheduling.api.job_schema import EventSchema, JobCostSchema, JobUsageSchema, PodSchema, RunSchema
 from scheduling.models import Card, Job, LeaseSegment, Loan, LoanSide, Preemption
 from scheduling.services.submit import submit_job
@@ -137,6 +139,21 @@ def test_usage_is_what_was_held_own_borrowed_and_not_charged(client_for: ClientF
     assert (line["card_seconds"], line["own"], line["borrowed"], line["excluded"]) == (7320, 3600, 3600, {"grace": 120})
     assert (line["utilisation"], line["coverage"]) == (None, 0)
     assert set(line) == set(JobUsageSchema().fields)
+
+
+def test_usage_counts_seconds_as_the_bill_does(client_for: ClientFor) -> None:
+    """ADR 0013: each end is floored to its second, so 9.2 seconds over a tick are ten."""
+    world = a_world()
+    job = a_job(world.queue, user=world.member, state="running", runs_count=1)
+    lease = a_lease(a_run(job), Card.objects.order_by("id").first())
+    held = DateTimeTZRange(START + timedelta(seconds=0.9), START + timedelta(seconds=10.1), "[)")
+    LeaseSegment.objects.create(lease=lease, card=lease.card, kind="billable", during=held, quantity=7000)
+    meter_jobs(world.tenant.pk, [job.pk])
+
+    [line] = client_for(world.member).get(address(job, "usage")).json()["results"]
+
+    (entry,) = LedgerEntry.objects.filter(job=job)
+    assert (line["card_seconds"], entry.seconds) == (10, 10)
 
 
 def test_cost_is_the_one_that_billing_recorded_and_null_before(client_for: ClientFor) -> None:
