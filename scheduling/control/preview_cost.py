@@ -41,35 +41,37 @@ def estimate_cost(job: ResolvedJob, config: Configured, expected: Expected | Non
     """From the cheapest flavor at the shortest time to the dearest at the longest; `likely` as the plan would place it.
 
     Only flavors that could ever hold the job count: nobody pays for more cards of a kind than there are.
-    With an expected run time that is what `low` and `likely` count; with a limit only, the shares of limits that jobs really
-    use, the same as start ranges assume.
+    With an expected run time that is what `low` counts, and `likely` with the placement's slow-down (SCH-11); with a limit only, the
+    shares of limits that jobs really use, the same as start ranges assume. Nobody pays for longer than the limit.
     """
     currency, prices = prices_of(job.queue.tenant_id)
     currency = currency or job.queue.tenant.currency
-    seconds = _seconds(job)
+    seconds = _seconds(job, expected.slowdown_ppm if expected else 0)
     hourly = [
         _hourly(role, able_flavors(role, job, config) or role.flavors, config, prices, expected) for role in job.roles
     ]
     if seconds is None or any(rate is None for rate in hourly):
         return CostRange(None, None, None, currency)
     low, likely, high = (sum(rate[at] for rate in hourly if rate) for at in range(3))
-    slowdown = Decimal(PPM + (expected.slowdown_ppm if expected else 0)) / PPM
     return CostRange(
         low=_round(low * seconds[0] / S_PER_HOUR),
-        likely=_round(likely * seconds[1] * slowdown / S_PER_HOUR),
-        high=_round(high * seconds[2] * slowdown / S_PER_HOUR),
+        likely=_round(likely * seconds[1] / S_PER_HOUR),
+        high=_round(high * seconds[2] / S_PER_HOUR),
         currency=currency,
     )
 
 
-def _seconds(job: ResolvedJob) -> tuple[Decimal, Decimal, Decimal] | None:
+def _seconds(job: ResolvedJob, slowdown_ppm: int) -> tuple[Decimal, Decimal, Decimal] | None:
+    """Shortest, likely and longest run time."""
     expected, limit = job.ask.expected_runtime_s, job.ask.max_runtime_s
-    if expected is not None:
-        longest = max(expected, limit or 0)
-        return Decimal(expected), Decimal(expected), Decimal(longest)
-    if limit is None:
+    slowed = Decimal(PPM + slowdown_ppm) / PPM
+    if expected is None and limit is None:
         return None
-    return Decimal(limit) * EARLIEST_PPM / PPM, Decimal(limit) * LIKELY_PPM / PPM, Decimal(limit)
+    if expected is None:
+        most = Decimal(limit or 0)
+        return most * EARLIEST_PPM / PPM, most * LIKELY_PPM / PPM, most
+    most = expected * slowed if limit is None else Decimal(limit)
+    return min(Decimal(expected), most), min(expected * slowed, most), most
 
 
 def _hourly(

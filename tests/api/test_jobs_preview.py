@@ -83,6 +83,30 @@ def test_flavors_that_could_never_hold_the_job_are_not_in_the_range_of_cost(clie
     assert [preview(client, narrow)["cost"][name] for name in ("low", "high")] == ["5.00", "30.00"]
 
 
+def test_nobody_pays_for_longer_than_the_limit_however_slow_the_placement(client_for: ClientFor) -> None:
+    """SCH-11: apart it takes 18 % longer, as far as the limit lets it; 8 cards at 12.50."""
+    world = a_world(nodes=0, nominal=16)
+    for name in ("n1", "n2"):
+        node = a_node(name, flavor=world.flavor)
+        hold(world, node, range(4))
+    EffectivePrice.objects.create(
+        tenant=world.tenant, meter="card_hour", flavor=world.flavor, price=Decimal("12.50"), currency="CNY",
+        published_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+    client = client_for(world.member)
+
+    def range_of(**times: int) -> list[str]:
+        body = world.body(roles=[world.role(replicas=2, resources={"gpu": 4})], **times)
+        found = preview(client, body)
+        assert [spot["slowdown_pct"] for spot in found["placement"] if spot["chosen"]] == [18]
+        return [found["cost"][name] for name in ("low", "likely", "high")]
+
+    assert range_of(expected_runtime=600, max_runtime=3600) == ["16.67", "19.67", "100.00"]
+    assert range_of(expected_runtime=600, max_runtime=660) == ["16.67", "18.33", "18.33"]
+    assert range_of(expected_runtime=600) == ["16.67", "19.67", "19.67"]
+    assert range_of(max_runtime=3600)[2] == "100.00"
+
+
 def test_both_ways_to_place_a_gang_are_offered_with_what_each_strands(client_for: ClientFor) -> None:
     """The placement scenario: 4 cards free on one node, 8 on another; two pods of four."""
     world = a_world(nodes=0, nominal=8)
