@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from berth.common.errors import BerthError
 from berth.demo.bootstrap import bootstrap, bootstrap_supply, demo_url
 from berth.demo.organisation import SCENARIOS
-from berth.environment import LOCAL
+from berth.environment import LOCAL, sign_ins_file
 
 
 class Command(BaseCommand):
@@ -32,8 +32,9 @@ class Command(BaseCommand):
             made = bootstrap(scenario, replace=replace, local=LOCAL, url=demo_url(), say=self._say)
         except BerthError as error:
             raise CommandError(str(error)) from error
-        name = scenario or "demo"
-        self.stdout.write(f"{name}: loaded" if made else f"{name}: stands already")
+        name, people = scenario or "demo", sign_ins_file(settings.BERTH_CLUSTER)
+        done = "loaded" if made else "stands already"
+        self.stdout.write(f"{name}: {done}; who can sign in: {people.parent.name}/{people.name}")
 
     def _say(self, line: str) -> None:
         self.stderr.write(line, lambda text: text)
