@@ -22,7 +22,7 @@ help: ## list the targets
 venv: ## create or update .venv; at once when nothing changed
 	@test -n "$(PYTHON)" || { echo "berth: Python 3.11 to 3.13 with venv is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
 	@"$(PYTHON)" requirements/install.py
-	@$(if $(MESSAGES),$(MAKE) --no-print-directory $(MESSAGES:.po=.mo))
+	@$(if $(MESSAGES),$(MAKE) --silent --no-print-directory $(MESSAGES:.po=.mo))
 
 %.mo: %.po
 	@$(BIN)/pybabel --quiet compile --input-file $< --output-file $@ --locale zh_Hans

@@ -118,6 +118,8 @@ def _folder_text(entry: Path) -> str:
 def _environment(folder: Path, **extra: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "HOME") if name in os.environ}
     path = os.pathsep.join((str(folder), str(folder / "platform")))
+    # What a killed process leaves among temporary files goes with the checkout.
+    kept |= {"TMPDIR": str(folder / "tmp")}
     return kept | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "DJANGO_SETTINGS_MODULE": "berth.settings"} | extra
 
 
@@ -150,7 +152,7 @@ def running_platform(folder: Path, scenario: str, **settings: str) -> Iterator[P
 
 
 def _copy(folder: Path) -> None:
-    folder.mkdir()
+    (folder / "tmp").mkdir(parents=True)
     for room in ROOMS:
         source = ROOT / room
         if source.is_dir():
