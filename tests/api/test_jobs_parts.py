@@ -145,7 +145,7 @@ def test_usage_counts_seconds_as_the_bill_does(client_for: ClientFor) -> None:
     """ADR 0013: each end is floored to its second, so 9.2 seconds over a tick are ten."""
     world = a_world()
     job = a_job(world.queue, user=world.member, state="running", runs_count=1)
-    lease = a_lease(a_run(job), Card.objects.order_by("id").first())
+    lease = a_lease(a_run(job), Card.objects.order_by("id")[0])
     held = DateTimeTZRange(START + timedelta(seconds=0.9), START + timedelta(seconds=10.1), "[)")
     LeaseSegment.objects.create(lease=lease, card=lease.card, kind="billable", during=held, quantity=7000)
     meter_jobs(world.tenant.pk, [job.pk])
