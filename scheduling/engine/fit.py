@@ -109,7 +109,7 @@ def commit_start(state: State, rules: TierRules, job: int, job_class: JobClass, 
     amounts, borrowed = option.amounts, borrowed_part(state.quota_after, job_class, option.amounts)
     state.occupy(job_class, amounts, placed, ends_ms)
     for ask in option.later:
-        more = find_later(state, rules, job_class, ask, ends_ms)
+        more = find_later(state, rules, job_class, ask, ends_ms, borrows=any(borrowed.values()))
         if more is not None:
             extra = state.charge_of([(ask, ask.count)])
             for column, part in borrowed_part(state.quota_after, job_class, extra).items():
@@ -121,10 +121,16 @@ def commit_start(state: State, rules: TierRules, job: int, job_class: JobClass, 
     return started
 
 
-def find_later(state: State, rules: TierRules, job_class: JobClass, ask: PodAsk, ends_ms: int) -> Placed | None:
-    """Room for all pods of a role outside the gang, in the same bucket and under the same rules."""
+def find_later(
+    state: State, rules: TierRules, job_class: JobClass, ask: PodAsk, ends_ms: int, *, borrows: bool
+) -> Placed | None:
+    """Room for all pods of a role outside the gang, in the same bucket and under the same rules.
+
+    It never makes a job borrow that does not yet (`borrows`): reclaim takes a whole run, and a gang inside its nominal is safe from it.
+    """
     amounts = state.charge_of([(ask, ask.count)])
-    if rules.standing(state.quota_after, job_class, amounts) == Standing.BARRED:
+    standing = rules.standing(state.quota_after, job_class, amounts)
+    if standing == Standing.BARRED or (standing == Standing.BORROW and not borrows):
         return None
     if not all(use.allows(job_class.leaf, amounts) for use in (state.quota, state.quota_after)):
         return None

@@ -31,12 +31,13 @@ def _join(state: State, rules: TierRules, classes: ClassBook, cards: CardBook, r
     present = {int(snapshot.pods.role[row]) for row in state.runs.rows(run)} | running.had_roles.get(run, frozenset())
     limit = int(running.limit_ms[run])
     ends_ms = end_of(limit, int(running.start_ms[run])) if limit < NEVER else NEVER
+    borrows = any(int(snapshot.pods.borrowed_m[row]) for row in state.runs.rows(run))
     resizes = []
     for place, role in enumerate(job_class.shape.roles):
         asks = [ask for option in job_class.options for ask in option.later if ask.role == role.name]
         if place in present or not asks:
             continue
-        placed = find_later(state, rules, job_class, asks[0], ends_ms)
+        placed = find_later(state, rules, job_class, asks[0], ends_ms, borrows=borrows)
         if placed is not None:
             state.occupy(job_class, state.charge_of([(asks[0], asks[0].count)]), placed, ends_ms)
             resizes.append(

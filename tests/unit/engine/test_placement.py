@@ -197,6 +197,24 @@ def test_a_role_outside_the_gang_starts_when_it_fits() -> None:
     assert (joined.role, joined.old, joined.new, joined.added[0].node) == ("evaluator", 0, 1, "n001")
 
 
+def test_a_role_outside_the_gang_borrows_only_where_its_job_does_already() -> None:
+    """SCH-09, SCH-17: reclaim takes a whole run, so an evaluator must not make a gang inside its nominal worth reclaiming."""
+    roles = [Role("worker", 1, gpu=8), Role("evaluator", 1, gpu=2, in_gang=False)]
+    lender = World(nodes=4).tenant("a", nominal=8).tenant("b", nominal=16)
+
+    assert started(lender.pending("j", "a", roles=roles).plan()) == {"j": ("n000",)}
+    running = [Role("worker", 1, gpu=8, nodes=["n000"]), Role("evaluator", 1, gpu=2, in_gang=False)]
+    assert (
+        World(nodes=4).tenant("a", nominal=8).tenant("b", nominal=16).running("j", "a", roles=running).plan().resizes
+        == ()
+    )
+
+    poor = World(nodes=4).tenant("a", nominal=4).tenant("b", nominal=16)
+    assert started(poor.pending("j", "a", roles=roles).plan()) == {"j": ("n000", "n001")}
+    poor = World(nodes=4).tenant("a", nominal=4).tenant("b", nominal=16)
+    assert [each.role for each in poor.running("j", "a", roles=running, borrowed=4).plan().resizes] == ["evaluator"]
+
+
 def test_a_role_outside_the_gang_that_has_ended_does_not_join_again() -> None:
     """SCH-09: it had its pods in this run, and has done its work."""
     world = World(nodes=2).tenant("a", nominal=16)
