@@ -12,6 +12,9 @@ MOST_WORDS = 1000
 NOT_READY = "not yet ready to handle request"
 """What an API server's admission says for a moment after its start: no judgement of what was asked."""
 
+OVERTAKEN, OVERTAKEN_S = "the object has been modified", 1
+"""Somebody else's write came first, often of the quota that a create is counted in: nothing was done, and it is to be tried again."""
+
 
 def judge_write(status: int, headers: Mapping[str, str], body: Any, name: str) -> WriteResult:
     """The result of a write that was answered. `ALREADY_EXISTS` is a conflict that the caller looks into."""
@@ -23,8 +26,10 @@ def judge_write(status: int, headers: Mapping[str, str], body: Any, name: str) -
         return WriteResult(ResultKind.UNREACHABLE, name, message=f"credentials refused: {words}")
     if status == FORBIDDEN and NOT_READY in words:
         return WriteResult(ResultKind.UNREACHABLE, name, message=words)
-    if status == TOO_MANY or (status == UNAVAILABLE and "retry-after" in headers):
-        return _refused(name, RefusalCode.THROTTLED, words, retry_after_s=_seconds(headers.get("retry-after")))
+    overtaken = status == CONFLICT and OVERTAKEN in words
+    if overtaken or status == TOO_MANY or (status == UNAVAILABLE and "retry-after" in headers):
+        after = OVERTAKEN_S if overtaken else _seconds(headers.get("retry-after"))
+        return _refused(name, RefusalCode.THROTTLED, words, retry_after_s=after)
     if status >= SERVER_ERROR:
         kind = ResultKind.UNREACHABLE if status == UNAVAILABLE else ResultKind.UNKNOWN
         return WriteResult(kind, name, message=words or f"HTTP {status}")

@@ -163,6 +163,15 @@ def test_a_no_is_told_by_its_kind_and_in_the_clusters_words(status: int, words: 
     assert result.retry_after_s == (7 if status == 429 else None)
 
 
+def test_a_create_that_another_write_overtook_is_tried_again() -> None:
+    """F05: the quota that both were counted in had changed; it says nothing about the pod."""
+    words = 'Operation cannot be fulfilled on resourcequotas "berth": the object has been modified; please apply your changes'
+
+    result = judge_write(409, {}, {"reason": "Conflict", "message": words}, "p")
+
+    assert (result.kind, result.code, result.retry_after_s) == (ResultKind.REFUSED, RefusalCode.THROTTLED, 1)
+
+
 def test_what_a_node_keeps_for_itself_is_not_berths_to_give() -> None:
     allocatable = {"cpu": "120", "memory": "1000Gi", "pods": "100", "nvidia.com/gpu": "7"}
 
