@@ -215,7 +215,7 @@ ENDS: Final[Mapping[str, Reason]] = {
         _("Clone the job with higher limits for the role."),
     ),
     "platform-fault": Reason(
-        _("The platform is at fault; %(held)s given back and not charged."),
+        _("The platform is at fault; %(held)s given back, and charged no longer than it ran."),
         _("Nothing to do; it is queued again and a platform admin has been told."),
     ),
 }
