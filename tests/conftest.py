@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db.backends.postgresql.creation import DatabaseCreation
+from django.utils import timezone, translation
 from xdist.scheduler import LoadFileScheduling
 
 from berth.common import clock
@@ -65,6 +66,14 @@ def browser_type_launch_args() -> dict[str, Any]:
     # Chromium's sandbox refuses to work for root, which is what CI is.
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     return {"executable_path": program, "args": [*quiet, *sandbox]}
+
+
+@pytest.fixture(autouse=True)
+def own_language_and_zone() -> Iterator[None]:
+    """A page in Chinese, or in a tenant's zone, leaves them switched on in its thread: they are one test's, never the next one's."""
+    yield
+    translation.deactivate()
+    timezone.deactivate()
 
 
 @pytest.fixture
