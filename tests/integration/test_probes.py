@@ -14,6 +14,8 @@ from tenants.models import Cluster
 
 PATIENCE_S = 3.0
 """The probes' own half second, with room for a busy machine."""
+TRIES = 20
+"""On a busy machine the database, too, may take longer than that once."""
 
 
 @pytest.fixture
@@ -63,11 +65,14 @@ def test_a_stalled_broker_holds_the_probe_no_longer_than_its_patience(
     client: Client, settings: Any, silent_address: str
 ) -> None:
     settings.REDIS_URL = silent_address
-    started = time.monotonic()
 
-    answer = client.get("/readyz")
+    for _attempt in range(TRIES):
+        started = time.monotonic()
+        answer = client.get("/readyz")
+        assert time.monotonic() - started < PATIENCE_S
+        if answer.json()["database"] == "ok":
+            break
 
-    assert time.monotonic() - started < PATIENCE_S
     assert answer.status_code == 200
     assert answer.json()["broker"] in ("no answer", "down: TimeoutError")
 
