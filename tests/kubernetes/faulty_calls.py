@@ -39,7 +39,8 @@ class FaultyCalls(KubeCalls):
     ) -> Answer:
         operation = _operation(method, path, query)
         fault = self._fault(operation, path, body)
-        if fault is None:
+        if fault is None or (fault.kind is FaultKind.STALE and operation not in self._served):
+            # The first answer of all cannot be an old one.
             answer = super().call(method, path, query=query, body=body, kind=kind, read=read, timeout_s=timeout_s)
             self._served[operation] = answer
             return answer
