@@ -9,11 +9,12 @@ from scheduling.engine.asks import Option
 from scheduling.engine.cards import CardBook
 from scheduling.engine.classes import ClassBook
 from scheduling.engine.nodes import NodeBook
+from scheduling.engine.opening import open_state
 from scheduling.engine.placement import Placed, nodes_of, place_gang
 from scheduling.engine.plan import Start
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import Id, Shape, Snapshot
-from scheduling.engine.state import State, open_state
+from scheduling.engine.state import State
 from scheduling.engine.topology import levels_crossed, slowdown_ppm
 from scheduling.engine.units import CARD
 from scheduling.engine.vocabulary import TopologyMode

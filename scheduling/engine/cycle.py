@@ -11,6 +11,7 @@ from scheduling.engine.impossible import Capacity
 from scheduling.engine.kept import Promises, print_backfill
 from scheduling.engine.later import join_later
 from scheduling.engine.loans import Lenders, end_strict_loans, renew_loans
+from scheduling.engine.opening import open_state
 from scheduling.engine.order import Contest
 from scheduling.engine.plan import Evict, Plan, Wait
 from scheduling.engine.policy import Policy
@@ -19,7 +20,7 @@ from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.split import Splitter
 from scheduling.engine.starts import print_starts
 from scheduling.engine.starvation import AgedBatch
-from scheduling.engine.state import State, open_state
+from scheduling.engine.state import State
 from scheduling.engine.tiers import TierRules
 
 

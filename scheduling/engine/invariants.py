@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from scheduling.engine.kept import STARTED
 from scheduling.engine.nodes import NodeTable
+from scheduling.engine.opening import free_now, use_by_leaf
 from scheduling.engine.plan import Placement, Plan, Start, Violation, Wait
 from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
 from scheduling.engine.snapshot import Id, Snapshot
-from scheduling.engine.state import free_now, use_by_leaf
 from scheduling.engine.units import NEVER, ONE_PPM
 from scheduling.engine.vocabulary import NodeState, Tier, WaitCode
 

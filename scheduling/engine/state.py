@@ -8,18 +8,15 @@ needs victims is weighed in *after*. Nothing here decides anything.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from scheduling.engine.asks import PodAsk, total_charge
-from scheduling.engine.cards import held_on_bad_cards
 from scheduling.engine.classes import JobClass
 from scheduling.engine.nodes import Free, NodeBook, NodeTable, moved, shifted
 from scheduling.engine.placement import Placed
 from scheduling.engine.policy import Policy
-from scheduling.engine.quota import LEVELS, Amount, QuotaTree, QuotaUse
+from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
 from scheduling.engine.runs import RunTable
 from scheduling.engine.share import DominantShares
-from scheduling.engine.snapshot import I64, Id, Snapshot
+from scheduling.engine.snapshot import Id, Snapshot
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import PreemptReason
 
@@ -252,65 +249,3 @@ class State:
     def limits(self, ends_ms: int) -> list[dict[int, Free]]:
         """What heads leave of their nodes to a job that ends then."""
         return [head.nodes for head in self.heads if ends_ms > head.at_ms]
-
-
-def open_state(snapshot: Snapshot, policy: Policy, now_ms: int) -> State:
-    """The picture at the beginning of a cycle, from the snapshot's columns."""
-    tree = QuotaTree(snapshot.tree, len(snapshot.columns))
-    table = NodeTable(snapshot, now_ms)
-    leaving = snapshot.running.leaving_ms.tolist()
-    free = free_now(snapshot, table)
-    quota = QuotaUse(tree, use_by_leaf(snapshot))
-    shares = DominantShares(snapshot, tree, table)
-    state = State(
-        snapshot=snapshot, policy=policy, now_ms=now_ms, tree=tree, table=table, shares=shares,
-        free=free, usable=free.copy(), after=free.copy(), quota=quota, quota_after=quota.copy(),
-        runs=RunTable(snapshot), leaving_ms=leaving,
-    )  # fmt: skip
-    _share_use(state)
-    state.find_leaving()
-    return state
-
-
-def _share_use(state: State) -> None:
-    for queue in state.snapshot.queues:
-        row = state.quota.row(queue.node)
-        state.shares.add(
-            queue.node, state.shares.vector([(column, amount) for column, amount in enumerate(row) if amount])
-        )
-
-
-def free_now(snapshot: Snapshot, table: NodeTable) -> NodeBook:
-    pods, size = snapshot.pods, len(snapshot.nodes)
-    columns: list[list[int]] = []
-    for total, held in (
-        (table.cards_m, pods.cards_m),
-        (table.cpu_m, pods.cpu_m),
-        (table.memory_mib, pods.memory_mib),
-        (table.max_pods, np.ones(len(pods.node), dtype=np.int64)),
-    ):
-        used: I64 = np.zeros(size, dtype=np.int64)
-        np.add.at(used, pods.node, held)
-        columns.append((np.asarray(total, dtype=np.int64) - used).tolist())
-    for node, cards_m in held_on_bad_cards(snapshot).items():
-        columns[0][node] += cards_m
-    return NodeBook(table, columns[0], columns[1], columns[2], columns[3])
-
-
-def use_by_leaf(snapshot: Snapshot) -> list[list[list[int]]]:
-    """use[level][tree node][column] of queues: a tier counts in its own level and in those below it."""
-    running, pods, count = snapshot.running, snapshot.pods, len(snapshot.flavors)
-    use: I64 = np.zeros((LEVELS, len(snapshot.tree), len(snapshot.columns)), dtype=np.int64)
-    leaves = np.asarray([queue.node for queue in snapshot.queues] or [0], dtype=np.int64)
-    queue = running.queue[pods.run]
-    known = queue >= 0
-    node, tier = leaves[queue[known]], running.tier[pods.run][known]
-    flavor = pods.flavor[known]
-    for level in range(LEVELS):
-        at_level = tier >= level
-        on_cards = at_level & (flavor >= 0)
-        np.add.at(use[level], (node[on_cards], flavor[on_cards]), pods.cards_m[known][on_cards])
-        for offset, values in enumerate((pods.cpu_m, pods.memory_mib, pods.vram_mib)):
-            np.add.at(use[level][:, count + offset], node[at_level], values[known][at_level])
-    result: list[list[list[int]]] = use.tolist()
-    return result

@@ -11,10 +11,10 @@ import numpy as np
 
 from scheduling.engine.asks import list_options
 from scheduling.engine.classes import ClassBook
+from scheduling.engine.opening import open_state
 from scheduling.engine.plan import Placement, Plan, Start, Wait
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import Id, Pending, Shape, Snapshot
-from scheduling.engine.state import open_state
 from scheduling.engine.tiers import borrowed_part
 from scheduling.engine.units import CARD, NEVER, ONE_PPM
 from scheduling.engine.vocabulary import WaitCode

@@ -12,12 +12,13 @@ from heapq import heappop, heappush
 from scheduling.engine.asks import Option
 from scheduling.engine.classes import ClassBook, JobClass
 from scheduling.engine.nodes import Free, NodeBook
+from scheduling.engine.opening import open_state
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.plan import Plan, Start
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import QuotaUse
 from scheduling.engine.snapshot import Id, Snapshot
-from scheduling.engine.state import State, open_state
+from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import NEVER, ONE_PPM
 from scheduling.engine.vocabulary import Tier
