@@ -29,6 +29,10 @@ class Policy:
     minimum_run_ms: int = 10 * MINUTE_MS
     flap_window_ms: int = 10 * MINUTE_MS
     level_slowdown_ppm: int = 180_000
+    history_ppm: int = 300_000
+    idle_target_ppm: int = 600_000
+    idle_penalty_ppm: int = 500_000
+    idle_coverage_ppm: int = 900_000
     urgent_priority: int = 900
     stop_ms: int = 0
     preemption_cost_ms: int = 0

@@ -13,7 +13,7 @@ not there where a claim on nominal is weighed (SCH-01: nominal fills from the hi
 from collections.abc import Iterable, Sequence
 
 from scheduling.engine.snapshot import TreeNode
-from scheduling.engine.units import UNLIMITED, add, subtract
+from scheduling.engine.units import ONE_PPM, UNLIMITED, add, subtract
 from scheduling.engine.vocabulary import Tier
 
 LEVELS = len(Tier)
@@ -55,7 +55,10 @@ class QuotaTree:
             self._roll_up(column)
         # By node and column, so that use climbs and descends without look-ups.
         self.climbs = [[self._climb(index, column) for column in range(columns)] for index in range(len(nodes))]
-        self.descents = [[self._descent(index, column) for column in range(columns)] for index in range(len(nodes))]
+        self.descents = [
+            [self.descent(index, column, node.borrow_scale_ppm) for column in range(columns)]
+            for index, node in enumerate(nodes)
+        ]
 
     def _limited_axes(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
         """(axis, limited columns) of each resource that has any: cards of all flavors, CPU, memory, VRAM (the last columns)."""
@@ -173,20 +176,38 @@ class QuotaTree:
         steps = tuple((at * self.columns + column, self.kept[at][column]) for at in self.path[index])
         return () if any(kept for _, kept in steps) else tuple(at for at, _ in steps), steps
 
-    def _descent(self, index: int, column: int) -> Descent:
-        """The way down to a node; nodes that keep nothing and limit nothing pass on what there is, and are left out."""
+    def descent(self, index: int, column: int, scale_ppm: int = ONE_PPM) -> Descent:
+        """The way down to a node; nodes that keep nothing and limit nothing pass on what there is, and are left out.
+
+        `scale_ppm` is what an idle-rate penalty leaves of what the node may borrow (SCH-06).
+        """
         *below, root = self.path[index]
         steps = (
             (
                 at * self.columns + column,
                 self.kept[at][column],
                 self.subtree[at][column],
-                self.nodes[at].borrowing[column],
+                self.nodes[at].borrowing[column]
+                if scale_ppm == ONE_PPM
+                else self._scaled(index, at, column, scale_ppm),
             )
             for at in reversed(below)
         )
         narrow = tuple(step for step in steps if step[1] > 0 or step[3] is not None) if self.limited[column] else ()
         return root * self.columns + column, self.subtree[root][column], narrow
+
+    def _scaled(self, index: int, at: int, column: int, scale_ppm: int) -> int | None:
+        """The borrowing limit of `at` on the way down to a queue that may borrow only a part of what it could.
+
+        Its own limit shrinks, and so does what it may take across its tenant's boundary; what queues of one tenant take from
+        each other is the tenant's own.
+        """
+        limit = self.nodes[at].borrowing[column]
+        if at == self.tenant[index]:
+            limit = max(0, subtract(self.potential(at, column), self.subtree[at][column]))
+        elif at != index:
+            return limit
+        return limit if limit is None or limit >= UNLIMITED else limit * scale_ppm // ONE_PPM
 
     def own(self, tenant: int, column: int) -> int:
         """The tenant's nominal: own work is what stays inside it (DESIGN section 4)."""
@@ -281,13 +302,16 @@ class QuotaUse:
                             break
                         flowing = outside
 
-    def available(self, index: int, column: int, level: int = EVERYBODY) -> int:
-        """What the node may still take, its own and borrowed together; negative after a quota was lowered (SCH-03)."""
+    def available(self, index: int, column: int, level: int = EVERYBODY, way: Descent | None = None) -> int:
+        """What the node may still take, its own and borrowed together; negative after a quota was lowered (SCH-03).
+
+        `way` is another way down than the node's own, for "what if".
+        """
         tree = self.tree
         if not tree.limited[column]:
             return UNLIMITED
         used = self.used[level]
-        root, quota, descent = tree.descents[index][column]
+        root, quota, descent = way or tree.descents[index][column]
         left = subtract(quota, used[root])
         for at, kept, subtree, borrowing in descent:
             held = used[at]

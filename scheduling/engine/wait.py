@@ -21,11 +21,14 @@ from scheduling.engine.reserved import PromisedBook
 from scheduling.engine.snapshot import Id, Shape
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules
-from scheduling.engine.units import CARD, NEVER
+from scheduling.engine.units import CARD, NEVER, ONE_PPM
 from scheduling.engine.vocabulary import WaitCode
 
 IDLE_CARDS = "idle-cards"
 """Detail of a production job that waits beside cards it could use: it would need quota, not cards (SCH-01)."""
+
+IDLE_PENALTY = "idle-penalty"
+"""Detail of a job that could borrow if its queue had used better what it held (SCH-06)."""
 
 
 @dataclass(slots=True)
@@ -160,7 +163,16 @@ class ReasonBook:
         if not reason.short:
             return None
         reason.suggestion, reason.hint = "ask-quota", _most_specific(reason.short)
+        if not reason.detail and self._idle_penalty_bars(leaf, lacking, level):
+            reason.detail = IDLE_PENALTY
         return reason
+
+    def _idle_penalty_bars(self, leaf: int, lacking: list[tuple[int, int, int]], level: int) -> bool:
+        """True where the queue would have room if it had not left its cards idle (SCH-06)."""
+        quota, tree = self._state.quota, self._state.tree
+        return tree.nodes[leaf].borrow_scale_ppm < ONE_PPM and all(
+            amount <= quota.available(leaf, column, level, tree.descent(leaf, column)) for column, amount, _ in lacking
+        )
 
     def _busy(self, job_class: JobClass, option: Option) -> Reason | None:
         """Too little free in total."""

@@ -42,7 +42,7 @@ def parse_plan(text: str, file: str, read: Read) -> Question:
     cluster = read_cluster(section, read, document.below("pools"))
     section.close()
     try:
-        snapshot = _read_snapshot(document, cluster, now_ms)
+        snapshot = _read_snapshot(document, cluster, policy, now_ms)
     except (LookupError, ValueError, OverflowError):
         problems.raise_if_any()
         raise
@@ -51,7 +51,7 @@ def parse_plan(text: str, file: str, read: Read) -> Question:
     return Question(snapshot, policy, now_ms)
 
 
-def _read_snapshot(document: Fields, cluster: Cluster, now_ms: int) -> Snapshot:
+def _read_snapshot(document: Fields, cluster: Cluster, policy: Policy, now_ms: int) -> Snapshot:
     running = sorted(read_running(document, cluster, now_ms), key=lambda run: run.job.id)
     pending = sorted(_read_pending(document, cluster, now_ms), key=lambda job: job.id)
     _unique(document, [run.job for run in running] + pending)
@@ -61,7 +61,7 @@ def _read_snapshot(document: Fields, cluster: Cluster, now_ms: int) -> Snapshot:
     pending_table = pending_columns(pending, book, holds)
     running_table = running_columns(running, book)
     usage = _read_usage(document, cluster)
-    tree = weigh(cluster.tree, usage) if usage is not None else cluster.tree
+    tree = weigh(cluster.tree, usage, policy) if usage is not None else cluster.tree
     return Snapshot(
         flavors=cluster.flavors,
         pools=cluster.pools,

@@ -1,10 +1,14 @@
 """SCH-21: why a job waits: one code, need, have and short, who holds it, what would help."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from scheduling.engine.cycle import run_cycle
+from scheduling.engine.policy import PRESETS
+from scheduling.engine.weights import Usage, weigh
+from tests.unit.engine.assembly import NOW_MS
 from tests.unit.engine.builders import Role, World, codes, wait_of
 
 
@@ -163,6 +167,27 @@ def test_a_queues_largest_part_of_its_pool_is_a_limit() -> None:
     wait = wait_of(world.running("r", "a", gpu=6, nodes=["n000"]).pending("j", "a", gpu=4).plan(), "j")
 
     assert (wait.code, wait.detail, wait.short) == ("quota-borrow-limit", "max-pool-share", {"gpu": 2000})
+
+
+@pytest.mark.parametrize(
+    ("idle_hours", "gpu", "want"),
+    [
+        pytest.param(10, 4, "idle-penalty", id="what it could borrow but for its idle cards says so"),
+        pytest.param(10, 7, "", id="what nobody could lend anyway does not"),
+        pytest.param(0, 7, "", id="nor does a queue that was busy"),
+    ],
+)
+def test_a_queue_that_left_cards_idle_is_told_why_it_may_borrow_less(idle_hours: int, gpu: int, want: str) -> None:
+    """SCH-06: half of the 6 lendable cards may be borrowed."""
+    world = World(nodes=2).tenant("a", nominal=8).tenant("b", nominal=6).running("r", "a", gpu=8, nodes=["n000"])
+    snapshot = world.pending("j", "a", gpu=gpu).snapshot()
+    at = [node.name for node in snapshot.tree].index("main")  # a's, the first
+    idle = Usage(idle_hours * 3_600_000, 0 if idle_hours else 900_000, 1_000_000)
+    plan = run_cycle(replace(snapshot, tree=weigh(snapshot.tree, {at: idle})), PRESETS["default"], NOW_MS)
+
+    wait = wait_of(plan, "j")
+
+    assert (wait.code, wait.detail) == ("quota-borrow-limit", want)
 
 
 def test_a_production_job_blocked_by_cards_does_not_blame_quota_that_a_lower_tier_took_after_it() -> None:
