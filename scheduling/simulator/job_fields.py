@@ -211,6 +211,14 @@ def whole_cards(text: str) -> int:
     return cards_m
 
 
+def cards_or_share(text: str) -> int:
+    """Cards of one pod -> milli-cards: a whole number, or a share of one card (SCH-13)."""
+    cards_m = quantities.milli_cards(text)
+    if cards_m > CARD and cards_m % CARD:
+        raise WrongValueError(f"must be a whole number of cards or a share below 1, is {cut(text)}")
+    return cards_m
+
+
 def elastic_problems(minimum: int, replicas: int) -> list[str]:
     """What is wrong with a minimum, if anything."""
     if minimum > replicas:

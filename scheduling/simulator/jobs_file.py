@@ -15,6 +15,7 @@ from scheduling.simulator.job_fields import (
     DEFAULT_PRIORITY,
     LARGEST_REPLICAS,
     ask_flavors,
+    cards_or_share,
     elastic_problems,
     level_of,
     whole_cards,
@@ -47,10 +48,10 @@ class TraceRow:
     shape: Shape
 
 
-def parse_jobs(text: str, file: str, cluster: Cluster) -> Trace:
-    """The jobs of a CSV file. Raises `InvalidFileError` with all problems."""
+def parse_jobs(text: str, file: str, cluster: Cluster, *, shares: bool = False) -> Trace:
+    """The jobs of a CSV file; `shares`: a pod may ask for a part of a card. Raises `InvalidFileError` with all problems."""
     problems = Problems(file)
-    reader = _JobReader(cluster)
+    reader = _JobReader(cluster, shares=shares)
     first_line: dict[str, int] = {}
     rows: list[TraceRow] = []
     for row in read_rows(text, file, problems, required=REQUIRED, known=COLUMNS):
@@ -83,8 +84,9 @@ def build_trace(rows: list[TraceRow]) -> Trace:
 class _JobReader:
     """Reads rows against a cluster; flavor look-ups are remembered, since a trace repeats few of them."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, shares: bool) -> None:
         self._cluster = cluster
+        self._cards = cards_or_share if shares else whole_cards
         self._level = level_of(cluster)
         self._tenants = {queue.tenant for queue in cluster.queues}
         self._flavors: dict[tuple[str, int, bool], tuple[int, ...]] = {}
@@ -95,7 +97,7 @@ class _JobReader:
         pods = row.need("pods", quantities.between(1, LARGEST_REPLICAS), 1)
         for wrong in elastic_problems(row.take("min_pods", quantities.between(1, LARGEST_REPLICAS), pods), pods):
             row.problem("min_pods", wrong.replace("replicas", "pods"))
-        cards_m = row.take("gpus_per_pod", whole_cards, 0)
+        cards_m = row.take("gpus_per_pod", self._cards, 0)
         mode, level = self._topology(row)
         role = RoleAsk(
             name=ROLE,

@@ -7,6 +7,7 @@ from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import Tier, TopologyMode
 from scheduling.simulator.jobs_file import parse_jobs
 from scheduling.simulator.policy_file import parse_policy
+from scheduling.simulator.problems import InvalidFileError
 from tests.unit.simulator.files import cluster, jobs, jobs_problems, policy_problems
 
 GOOD = "j1,a,main,production,700,1.5,3600,2,2,8,a100,4,32,7200,required,rack"
@@ -29,6 +30,24 @@ def test_empty_cells_take_the_defaults() -> None:
     assert trace.priority.tolist() == [500]
     assert (trace.duration_ms[0], trace.limit_ms[0]) == (NEVER, NEVER)
     assert trace.endless
+
+
+def test_a_pod_may_ask_for_a_share_of_a_card_where_shares_are_read() -> None:
+    """SCH-13: a share is below one card; more than a card is a whole number of them."""
+    trace = parse_jobs(jobs(GOOD.replace(",2,2,8", ",1,,0.475")), "jobs.csv", cluster(), shares=True)
+
+    assert trace.shapes[0].roles[0].cards_m == 475
+    assert _share_problems("1.5") == [
+        "jobs.csv:2: gpus_per_pod: must be a whole number of cards or a share below 1, is 1.5"
+    ]
+
+
+def _share_problems(cards: str) -> list[str]:
+    try:
+        parse_jobs(jobs(GOOD.replace(",2,2,8", f",1,,{cards}")), "jobs.csv", cluster(), shares=True)
+    except InvalidFileError as invalid:
+        return [str(problem) for problem in invalid.problems]
+    return []
 
 
 def test_columns_may_come_in_any_order_and_optional_ones_may_be_left_out() -> None:
