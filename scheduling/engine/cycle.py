@@ -22,6 +22,7 @@ from scheduling.engine.starts import print_starts
 from scheduling.engine.starvation import AgedBatch
 from scheduling.engine.state import State
 from scheduling.engine.tiers import TierRules
+from scheduling.engine.watermark import relieve
 
 
 def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
@@ -48,14 +49,17 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
     line = sort_pending(snapshot, classes, now_ms)
 
     drain(state)
+    candidates = CandidateBook(state)
+    held_back = relieve(state, rules, candidates)
     promises = Promises(state, rules, classes)
     started = promises.honour([*line.eligible])
+    state.held_back = held_back
 
     aged = AgedBatch(state.table, policy)
     competing = {job: job_class for job, job_class in line.eligible.items() if job not in started}
     contest = Contest(state, rules, classes, aged, competing)
     capacity = Capacity(snapshot, state.table, state.tree, rules)
-    decider = Decider(state, rules, contest, capacity, aged, CandidateBook(state))
+    decider = Decider(state, rules, contest, capacity, aged, candidates)
     decider.run()
 
     return _print_plan(state, promises, decider, line.waits)

@@ -13,6 +13,7 @@ from scheduling.engine.starvation import AgedBatch, keep_idle
 from scheduling.engine.state import Head, State
 from scheduling.engine.tiers import TierRules
 from scheduling.engine.victims import claim
+from scheduling.engine.watermark import may_start
 
 
 @dataclass(slots=True)
@@ -97,7 +98,7 @@ class Decider:
         """Others leave for it: evictions and the placement that uses them are one decision (SCH-17)."""
         if job_class.claim_failed or not self.state.policy.preemption:
             return False
-        if self.verdict_of.get(job_class) == Verdict.RESERVED:
+        if self.verdict_of.get(job_class) == Verdict.RESERVED or self._is_held_back(job_class):
             return False
         if not claim(self.state, self.rules, self.candidates, job, job_class):
             job_class.claim_failed = True
@@ -105,6 +106,13 @@ class Decider:
         self.waiting.append(job)
         self._spend(job, job_class)
         return True
+
+    def _is_held_back(self, job_class: JobClass) -> bool:
+        """Nobody leaves for over-committed work that may not start (SCH-15)."""
+        state = self.state
+        return bool(state.held_back) and not any(
+            may_start(state, self.rules, job_class, option) for option in job_class.options
+        )
 
     def _spend(self, job: int, job_class: JobClass) -> None:
         if self.contest.starved[job] and self.aged.goes_ahead(job_class):

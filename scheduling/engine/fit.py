@@ -13,6 +13,7 @@ from scheduling.engine.state import Started, State
 from scheduling.engine.tiers import Standing, TierRules, borrowed_part
 from scheduling.engine.units import NEVER, ONE_PPM
 from scheduling.engine.vocabulary import Tier
+from scheduling.engine.watermark import may_start
 
 
 class Verdict(Enum):
@@ -60,6 +61,8 @@ def _try(
     if not state.quota.allows(leaf, amounts) or not state.quota_after.allows(leaf, amounts):
         return Fit(Verdict.QUOTA, option)
     if not within_pool_share(state, job_class, option):
+        return Fit(Verdict.QUOTA, option)
+    if state.held_back and not may_start(state, rules, job_class, option):
         return Fit(Verdict.QUOTA, option)
     limits = state.limits(ends_ms)
     if heads_allow(state, rules, job_class, amounts, ends_ms):

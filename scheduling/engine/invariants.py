@@ -11,10 +11,12 @@ from scheduling.engine.kept import STARTED
 from scheduling.engine.nodes import NodeTable
 from scheduling.engine.opening import free_now, use_by_leaf
 from scheduling.engine.plan import Placement, Plan, Start, Violation, Wait
+from scheduling.engine.policy import Policy
 from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
 from scheduling.engine.snapshot import Id, Snapshot
+from scheduling.engine.tiers import TierRules
 from scheduling.engine.units import NEVER, ONE_PPM
-from scheduling.engine.vocabulary import NodeState, Tier, WaitCode
+from scheduling.engine.vocabulary import NodeState, PreemptReason, Tier, WaitCode
 
 
 def check(snapshot: Snapshot, plan: Plan) -> tuple[Violation, ...]:
@@ -26,6 +28,7 @@ def check(snapshot: Snapshot, plan: Plan) -> tuple[Violation, ...]:
         _cards_held_once,
         _quota_not_over,
         _only_those_who_may_leave,
+        _watermark_takes_over_committed,
     )
     return tuple(violation for rule in rules for violation in rule(snapshot, plan))
 
@@ -158,6 +161,24 @@ def _only_those_who_may_leave(snapshot: Snapshot, plan: Plan) -> Iterator[Violat
         if evict.for_job is not None and waits.get(evict.for_job) != WaitCode.KEPT_FOR_PREEMPTED:
             yield Violation("evicted-for-somebody", asker, f"{evict.for_job} does not get the place")
         seen.add(evict.job)
+
+
+def _watermark_takes_over_committed(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
+    """SCH-15: only in pools that grant more than they have, after more than one sample, and only of tenants above what backs them."""
+    victims = [evict for evict in plan.evicts if evict.reason is PreemptReason.WATERMARK]
+    if not victims:
+        return
+    running, place = snapshot.running, {job: index for index, job in enumerate(snapshot.running.ids)}
+    tree = QuotaTree(snapshot.tree, len(snapshot.columns))
+    use = QuotaUse(tree, use_by_leaf(snapshot))
+    rules = TierRules(snapshot, Policy(), tree)
+    for evict in victims:
+        queue = snapshot.queues[int(running.queue[place[evict.job]])]
+        pool = snapshot.pools[queue.pool]
+        columns = [column for column, flavor in enumerate(snapshot.flavors) if flavor.pool == queue.pool]
+        over = any(rules.over_backed(use, tree.tenant[queue.node], column, queue.pool) for column in columns)
+        if pool.factor_ppm <= ONE_PPM or pool.samples_above < 1 or not over:
+            yield Violation("watermark-over-committed", (evict.job,), f"{queue.tenant}/{queue.name} in {pool.name}")
 
 
 def drop(plan: Plan, violations: tuple[Violation, ...]) -> Plan:

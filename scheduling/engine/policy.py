@@ -28,6 +28,9 @@ class Policy:
     loan_period_ms: int = 4 * HOUR_MS
     minimum_run_ms: int = 10 * MINUTE_MS
     flap_window_ms: int = 10 * MINUTE_MS
+    watermark_samples: int = 2
+    watermark_every_ms: int = MINUTE_MS
+    watermark_hold_ms: int = 30 * MINUTE_MS
     level_slowdown_ppm: int = 180_000
     history_ppm: int = 300_000
     idle_target_ppm: int = 600_000

@@ -27,13 +27,19 @@ CPU, MEMORY, VRAM = "cpu", "memory", "vram"
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Nodes of one cluster under one sharing rule. Windows are `(from_ms, to_ms)`, half open."""
+    """Nodes of one cluster under one sharing rule. Windows are `(from_ms, to_ms)`, half open.
+
+    `samples_above` is how many samples of use in a row stood above `high_ppm`, the newest included, since somebody last had to
+    leave for it, which was at `relieved_ms` (-1 = never); only looked at where the factor is above 1 (SCH-15).
+    """
 
     id: Id
     name: str
     factor_ppm: int = ONE_PPM
     high_ppm: int = 850_000
     low_ppm: int = 750_000
+    samples_above: int = 0
+    relieved_ms: int = -1
     draining: bool = False
     cpu_per_card_m: int | None = None
     memory_per_card_mib: int | None = None

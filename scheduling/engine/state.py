@@ -52,6 +52,14 @@ class Victim:
     reason: PreemptReason
 
 
+@dataclass(frozen=True, slots=True)
+class HoldBack:
+    """SCH-15: over-committed work may take `room_m` milli-cards of a pool more than at the moment when `free_m` of it were free."""
+
+    room_m: int
+    free_m: int
+
+
 @dataclass(slots=True)
 class Head:
     """SCH-08: a blocked job's place at `at_ms`. `nodes` is what later jobs may take of its nodes, `quota` the use with it in."""
@@ -93,6 +101,8 @@ class State:
     leaving: set[int] = field(default_factory=set)
     leaves_on: dict[int, int] = field(default_factory=dict)
     """When the last of those who leave a node should be gone."""
+    held_back: dict[int, HoldBack] = field(default_factory=dict)
+    """Pools that were relieved lately (SCH-15)."""
 
     def settle(self, node: int) -> None:
         """What may start on a node now: free, and not needed by anyone who waits for those who leave."""

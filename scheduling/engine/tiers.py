@@ -73,6 +73,11 @@ class TierRules:
         nominal = self._tree.own(tenant, column)
         return nominal if nominal >= UNLIMITED else nominal * ONE_PPM // factor
 
+    def over_backed(self, use: QuotaUse, tenant: int, column: int, pool: int, ask: int = 0) -> int:
+        """What the tenant's queues hold of a column, all tiers and `ask` together, above its physically backed part (SCH-15)."""
+        held = ask + sum(use.at(queue, column) for queue in self._queues_of(tenant))
+        return max(0, subtract(held, self.backed(tenant, column, pool)))
+
     def nominal_room(self, use: QuotaUse, job_class: JobClass, column: int) -> int:
         """What the class's tier may still take inside its tenant's nominal; negative after a quota was lowered."""
         if not self._tree.limited[column]:

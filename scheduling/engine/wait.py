@@ -23,12 +23,16 @@ from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import CARD, NEVER, ONE_PPM
 from scheduling.engine.vocabulary import WaitCode
+from scheduling.engine.watermark import may_start, room_m
 
 IDLE_CARDS = "idle-cards"
 """Detail of a production job that waits beside cards it could use: it would need quota, not cards (SCH-01)."""
 
 IDLE_PENALTY = "idle-penalty"
 """Detail of a job that could borrow if its queue had used better what it held (SCH-06)."""
+
+WATERMARK = "watermark"
+"""Detail of over-committed work that waits because its pool was just relieved (SCH-15)."""
 
 
 @dataclass(slots=True)
@@ -114,6 +118,7 @@ class ReasonBook:
             or self._quota(job_class, option, job_class.tier)
             or self._nodes(job_class, option, shared)
             or self._quota(job_class, option, EVERYBODY)
+            or self._held_back(job_class, option)
             or self._turn_to_come(job_class, option, shared)
         )
 
@@ -173,6 +178,14 @@ class ReasonBook:
         return tree.nodes[leaf].borrow_scale_ppm < ONE_PPM and all(
             amount <= quota.available(leaf, column, level, tree.descent(leaf, column)) for column, amount, _ in lacking
         )
+
+    def _held_back(self, job_class: JobClass, option: Option) -> Reason | None:
+        """SCH-15: nothing over-committed starts while it would lift the pool above its high watermark again."""
+        if not self._state.held_back or may_start(self._state, self._rules, job_class, option):
+            return None
+        reason = Reason(WaitCode.QUOTA_BORROW_LIMIT, suggestion="wait", hint={"gpu": option.cards_m}, detail=WATERMARK)
+        reason.lacks("gpu", option.cards_m, room_m(self._state, job_class.pool) or 0)
+        return reason
 
     def _busy(self, job_class: JobClass, option: Option) -> Reason | None:
         """Too little free in total."""

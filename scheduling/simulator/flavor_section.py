@@ -13,6 +13,9 @@ from scheduling.simulator.cluster import SHARED_POOL
 from scheduling.simulator.documents import Fields
 from scheduling.simulator.problems import WrongValueError
 
+SUSTAINED = 1000
+"""A file shows one moment: the use it shows is taken to have lasted for so many samples (SCH-15)."""
+
 
 @dataclass(frozen=True, slots=True)
 class FlavorEntry:
@@ -79,11 +82,10 @@ def read_pools(pools: Fields) -> dict[str, Pool]:
             factor_ppm=entry.take("factor", quantities.ppm, ONE_PPM),
             high_ppm=entry.take("high", quantities.fraction_ppm, 850_000),
             low_ppm=entry.take("low", quantities.fraction_ppm, 750_000),
+            samples_above=entry.take("samples", quantities.between(0, 1000), SUSTAINED),
         )
         if pool.factor_ppm < ONE_PPM:
             entry.problem("factor", "must be 1 or more")
-        if pool.factor_ppm > ONE_PPM:
-            entry.problem("factor", "over-commit (SCH-15) is not supported yet: the factor must be 1")
         if pool.low_ppm > pool.high_ppm:
             entry.problem("low", "must not be above high")
         entry.close()

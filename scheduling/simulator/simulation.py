@@ -190,16 +190,17 @@ class _Replayer:
             heapq.heappush(self.events, (now_ms + length, END, job, int(self.world.runs[job])))
 
     def _next_wake(self, now_ms: int) -> int:
-        """The next instant at which time alone can change a decision; NEVER while nobody waits."""
+        """The next instant at which time alone can change a decision; where nobody waits only over-committed pools have any."""
         world = self.world
+        watch_ms = world.watch.next_ms(now_ms)
         if not world.waiting:
-            return NEVER
+            return watch_ms
         limits = (self.policy.starve_batch_ms, self.policy.starve_development_ms, self.policy.starve_production_ms)
         jobs = np.array(world.waiting, dtype=np.int64)
         aged = world.order_ms[jobs] + np.array(limits, dtype=np.int64)[self.trace.tier[jobs]]
         expiries = [loan.expires_ms for held in world.held.values() for loan in held.loans]
         later = [int(at) for at in aged[aged > now_ms]] + [at for at in expiries if at > now_ms]
-        return min(later, default=NEVER)
+        return min([*later, watch_ms])
 
     def _result(self) -> Replay:
         last_ms = self.meters.now_ms

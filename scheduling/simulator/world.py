@@ -7,12 +7,13 @@ import numpy as np
 
 from scheduling.engine.plan import LoanChange, LoanOpen, Plan, Recharge, Start
 from scheduling.engine.policy import Policy
-from scheduling.engine.snapshot import I64, Eviction, Loan, LoanSide, Pending, Reservation, Running, Snapshot
+from scheduling.engine.snapshot import I64, Eviction, Loan, LoanSide, Nodes, Pending, Reservation, Running, Snapshot
 from scheduling.engine.units import CARD, NEVER
-from scheduling.engine.vocabulary import ReservationKind
+from scheduling.engine.vocabulary import PreemptReason, ReservationKind
 from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.frozen import frozen
 from scheduling.simulator.held import Held, hold, join_pods, number_loans, with_borrowed
+from scheduling.simulator.pool_watch import PoolWatch
 from scheduling.simulator.trace import Trace
 
 
@@ -38,8 +39,13 @@ class World:
     _roles: list[list[str]] = field(init=False)
     _cards_m: I64 = field(init=False)
     _loans_opened: int = 0
+    watch: PoolWatch = field(init=False)
+    _nodes: Nodes = field(init=False)
+    """The cluster's, without what a file says of measured use: that is of one moment, and a replay is of many."""
 
     def __post_init__(self) -> None:
+        self.watch = PoolWatch(self.cluster, self.policy)
+        self._nodes = replace(self.cluster.nodes, measured_ppm=frozen(np.full(len(self.cluster.nodes), -1, np.int64)))
         size = len(self.trace)
         self.order_ms = self.trace.submit_ms.copy()
         self.progress_ms, self.start_ms = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -115,6 +121,11 @@ class World:
             self._change_loan(change)
         for recharge in plan.recharges:
             self._recharge(recharge, now_ms)
+        for evict in plan.evicts:
+            if evict.reason is PreemptReason.WATERMARK:
+                queue = int(self.trace.queue[self.number(evict.job)])
+                self.watch.relieve(self.cluster.queues[queue].pool, now_ms)
+        self.watch.look(self.held.values(), now_ms)
         recent = [eviction for eviction in self.evictions if eviction.at_ms > now_ms - self.policy.flap_window_ms]
         for evict in plan.evicts:
             if evict.for_job is not None:
@@ -181,10 +192,11 @@ class World:
         Tables that do not change are shared between cycles.
         """
         runs = [self.held[job] for job in self.running]
+        self.watch.look(runs, now_ms)
         return Snapshot(
             flavors=self.cluster.flavors,
-            pools=self.cluster.pools,
-            nodes=self.cluster.nodes,
+            pools=self.watch.pools(now_ms),
+            nodes=self._nodes,
             cards=self.cluster.cards,
             tree=self.cluster.tree,
             queues=self.cluster.queues,

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from scheduling.engine.plan import Plan
-from scheduling.engine.vocabulary import ReservationKind
+from scheduling.engine.vocabulary import PreemptReason, ReservationKind
 from tests.unit.engine.builders import World
 
 TIERS = ("production", "development", "batch")
@@ -38,6 +38,9 @@ class Scene:
     pending: tuple[Job, ...]
     kept: tuple[tuple[str, tuple[str, ...]], ...] = ()
     order: tuple[int, ...] = field(default=())
+    factor_pct: int = 100
+    measured_pct: int | None = None
+    samples: int = 0
 
     def world(self, shuffle: Any = None) -> World:
         """The scene as a snapshot's builder; `shuffle` reorders every kind of row in place."""
@@ -47,9 +50,10 @@ class Scene:
         if shuffle is not None:
             for part in rows.values():
                 shuffle(part)
-        world = World()
+        world = World().pool("main", factor_ppm=self.factor_pct * 10_000, samples_above=self.samples)
+        measured = None if self.measured_pct is None else self.measured_pct / 100
         for name, gpus, rack in rows["nodes"]:
-            world.node(name, gpus=gpus, labels={"rack": rack})
+            world.node(name, gpus=gpus, labels={"rack": rack}, measured=measured)
         for name, parent, nominal in rows["cohorts"]:
             world.cohort(name, parent=parent, nominal=nominal)
         for tenant, cohort, nominal, borrowing, lending in rows["queues"]:
@@ -81,7 +85,9 @@ class Scene:
             for row in plan.reserves
             if row.kind == ReservationKind.KEPT_FOR_JOB
         ]
-        return replace(self, running=tuple(running), pending=tuple(pending), kept=tuple(kept))
+        relieved = any(evict.reason is PreemptReason.WATERMARK for evict in plan.evicts)
+        samples = 0 if relieved else self.samples
+        return replace(self, running=tuple(running), pending=tuple(pending), kept=tuple(kept), samples=samples)
 
 
 def _ask(job: Job) -> dict[str, Any]:
@@ -112,7 +118,10 @@ def scenes(draw: st.DrawFn) -> Scene:
     jobs = [draw(_jobs(index, names)) for index in range(draw(st.integers(1, 14)))]
     split = draw(st.integers(0, len(jobs)))
     running, rest = _fill(nodes, jobs[:split])
-    return Scene(nodes, tuple(cohorts), queues, running, (*rest, *jobs[split:]))
+    return Scene(
+        nodes, tuple(cohorts), queues, running, (*rest, *jobs[split:]), factor_pct=draw(st.sampled_from((100, 100, 120, 150))),
+        measured_pct=draw(st.sampled_from((None, None, 70, 95))), samples=draw(st.sampled_from((0, 1, 2, 5))),
+    )  # fmt: skip
 
 
 def _jobs(index: int, tenants: list[str]) -> st.SearchStrategy[Job]:

@@ -250,6 +250,7 @@ DETAILS: Final[Mapping[str, str | Promise]] = {
     "topology": _("No single domain is large enough for all of its pods."),
     "idle-cards": _("Cards are idle, but production may use its tenant's own quota only."),
     "idle-penalty": _("The queue left cards that it held idle; until its use improves it may borrow less."),
+    "watermark": _("The pool is used above its high watermark, or was just now: over-committed work waits."),
     "max-pool-share": _("The queue may hold only a part of its pool at a time."),
 }
 """What a wait's detail means where it is a code; any other detail is the cluster's or a person's own words."""

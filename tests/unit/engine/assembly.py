@@ -111,7 +111,7 @@ class Assembly:
             flavor=_i32([self.flavor_names.index(row["flavor"]) if row["flavor"] else -1 for row in rows]),
             cpu_m=_i64([int(row["cpu"] * 1000) for row in rows]), memory_mib=_i64([int(row["memory"] * GIB) for row in rows]),
             max_pods=_i32([row["max_pods"] for row in rows]), state=_i8([row["state"] for row in rows]), levels=levels, domains=domains,
-            domain=np.asarray(domain, dtype=np.int32).reshape(len(levels), len(rows)), measured_ppm=_i64([-1] * len(rows)),
+            domain=np.asarray(domain, dtype=np.int32).reshape(len(levels), len(rows)), measured_ppm=_i64([row["measured"] for row in rows]),
         )  # fmt: skip
 
     def _cards(self) -> Cards:

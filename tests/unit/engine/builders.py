@@ -34,6 +34,7 @@ class World:
         memory: float = 0,
         flavor: str = "a100",
         per_rack: int = 0,
+        measured: float | None = None,
     ) -> None:
         self.flavors: dict[str, Flavor] = {}
         self.pools: dict[str, Pool] = {"main": Pool(id="main", name="main")}
@@ -49,7 +50,7 @@ class World:
         self.flavor(flavor)
         for index in range(nodes):
             rack = {"rack": f"r{index // per_rack}"} if per_rack else {}
-            self.node(f"n{index:03d}", gpus=gpus, cpu=cpu, memory=memory, flavor=flavor, labels=rack)
+            self.node(f"n{index:03d}", gpus=gpus, cpu=cpu, memory=memory, flavor=flavor, labels=rack, measured=measured)
         self.cohort("root")
 
     def flavor(self, name: str, *, pool: str = "main", weight: float = 1, vram: int = 0, mode: str = "any") -> "World":
@@ -81,10 +82,12 @@ class World:
         max_pods: int = -1,
         bad: Sequence[int] = (),
         pool: str = "main",
+        measured: float | None = None,
     ) -> "World":
         self.nodes_rows[name] = {
             "gpus": gpus, "cpu": cpu, "memory": memory, "flavor": flavor if gpus else None, "labels": dict(labels or {}),
             "state": state, "max_pods": max_pods, "bad": set(bad), "pool": pool,
+            "measured": -1 if measured is None else int(measured * ONE_PPM),
         }  # fmt: skip
         return self
 

@@ -115,7 +115,8 @@ WRONG = {
     "a list where a mapping belongs": ("cohorts: [{name: root}]", "cohorts: {name: root}", ":5: cohorts: must be a list"),
     "a state that does not exist": ("gpus: 8", "gpus: 8, state: gone", ":4: nodes[0].state: must be one of ready, cordoned, lost"),
     "a cohort above itself": ("[{name: root}]", "[{name: root, parent: root}]", ":5: cohorts[0].parent: a cohort cannot be above itself"),
-    "over-commit is refused by name": ("nodes:\n", "pools: {shared: {factor: 1.2}}\nnodes:\n", ":3: pools.shared.factor: over-commit (SCH-15) is not supported"),
+    "a factor that grants less than there is": ("nodes:\n", "pools: {shared: {factor: 0.9}}\nnodes:\n", ":3: pools.shared.factor: must be 1 or more"),
+    "a low watermark above the high one": ("nodes:\n", "pools: {shared: {high: 0.5, low: 0.6}}\nnodes:\n", ":3: pools.shared.low: must not be above high"),
     "text that is no YAML": ("nodes:", "nodes: [", "cluster.yaml:"),
 }  # fmt: skip
 
