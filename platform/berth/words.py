@@ -199,7 +199,7 @@ COLUMNS: dict[str, "_StrPromise"] = {
     "max_pool_share_ppm": pgettext_lazy("column", "largest share of the pool (millionths)"),
     "max_restarts": pgettext_lazy("column", "most restarts"),
     "max_runtime_s": pgettext_lazy("column", "longest run time (s)"),
-    "measured_ppm": pgettext_lazy("column", "measured speed (millionths)"),
+    "measured_ppm": pgettext_lazy("column", "measured use (millionths)"),
     "memory_mib": pgettext_lazy("column", "memory (MiB)"),
     "memory_per_card_mib": pgettext_lazy("column", "memory per card (MiB)"),
     "meter": pgettext_lazy("column", "meter"),

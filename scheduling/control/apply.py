@@ -21,8 +21,9 @@ from scheduling.control.apply_waits import WaitMemory, apply_order, apply_waits
 from scheduling.control.lock import Leadership
 from scheduling.control.planning import Planned
 from scheduling.engine.plan import Evict, LoanChange, Wait
-from scheduling.engine.vocabulary import WaitCode
-from scheduling.models import Cycle, Job, Loan, Preemption
+from scheduling.engine.vocabulary import PreemptReason, WaitCode
+from scheduling.models import Cycle, Job, Loan, Preemption, Run
+from scheduling.services.pool_use import note_relieved
 from scheduling.services.telling import tell_preempted
 from scheduling.states import EndReason, JobState
 from scheduling.transitions import Cause, begin_stops, hold_epoch
@@ -57,6 +58,7 @@ def apply_plan(planned: Planned, *, now: datetime, leadership: Leadership, memor
         applied.faulty |= starts.refused
         apply_joins(plan.resizes, now=now)
         applied.evicted = _apply_evicts(plan.evicts, now=now, cycle_id=cycle.pk, leadership=leadership)
+        _note_relieved(plan.evicts, applied.evicted, now)
         _renew_loans(plan.loans)
         apply_recharges(plan.recharges, plan.loans, now=now)
         apply_reservations(plan.reserves, plan.releases, now=now)
@@ -88,6 +90,13 @@ def _apply_evicts(evicts: Sequence[Evict], *, now: datetime, cycle_id: int, lead
         tell_preempted(dict.fromkeys(moved, reason), now=now, grace=grace)
         evicted += moved
     return evicted
+
+
+def _note_relieved(evicts: Sequence[Evict], evicted: Sequence[int], now: datetime) -> None:
+    """SCH-15: the pools that runs had to leave because they were used above their high watermark."""
+    left = {int(evict.run) for evict in evicts if evict.reason is PreemptReason.WATERMARK}.intersection(evicted)
+    if left:
+        note_relieved(Run.objects.filter(pk__in=left).values_list("job__queue__pool_id", flat=True), now=now)
 
 
 def _preemption(evict: Evict, now: datetime, grace: timedelta, cycle_id: int) -> Preemption:

@@ -2,19 +2,18 @@
 
 import logging
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Final
 
 from berth.common import clock
 from scheduling.cluster.port import CardUse, ClusterUnreachableError
 from scheduling.control.clusters import port_of
 from scheduling.models import Lease
+from scheduling.services.pool_use import SAMPLE_WALL, note_use
 from scheduling.services.utilisation import CardSample, record_samples
 from tenants.models import Cluster
 
 logger = logging.getLogger(__name__)
 LIST_TIMEOUT_S: Final = 5.0
-PERIOD_WALL: Final = timedelta(seconds=15)
 GAP_PERIODS: Final = 3
 """A sample that came so late speaks for no longer."""
 
@@ -22,16 +21,28 @@ GAP_PERIODS: Final = 3
 def sample_cards() -> int:
     """One look at all clusters that report; returns how many samples were stored."""
     samples: list[CardSample] = []
+    told: list[int] = []
     for cluster in Cluster.objects.order_by("pk"):
         port = port_of(cluster)
         if not port.capabilities().reports_card_use:
             continue
         try:
             samples += _held_by(cluster, port.list_card_use(timeout_s=LIST_TIMEOUT_S).items)
+            told.append(cluster.pk)
         except ClusterUnreachableError as error:
             logger.warning("cards not read cluster=%s error=%s", cluster.name, error.message)
-    record_samples(samples, now=clock.now(), longest_gap=PERIOD_WALL * GAP_PERIODS * clock.scale())
+    now = clock.now()
+    record_samples(samples, now=now, longest_gap=SAMPLE_WALL * GAP_PERIODS * clock.scale())
+    note_use(_busiest(samples), told, now=now)
     return len(samples)
+
+
+def _busiest(samples: Iterable[CardSample]) -> dict[int, int]:
+    """By card; of several runs that share one, what the busiest of them reports."""
+    busy: dict[int, int] = {}
+    for sample in samples:
+        busy[sample.card_id] = max(sample.busy_ppm, busy.get(sample.card_id, 0))
+    return busy
 
 
 def _held_by(cluster: Cluster, readings: Iterable[CardUse]) -> list[CardSample]:

@@ -18,6 +18,7 @@ from scheduling.models.image_rule import ImageRule
 from scheduling.models.job import Job, JobDataset, JobDependency, Role, RoleFlavor
 from scheduling.models.node import Card, Node, NodeDomain, NodeInterval
 from scheduling.models.pod_log import PodLog
+from scheduling.models.pool_use import PoolUse
 from scheduling.models.run import ImportedEvent, Lease, LeaseSegment, Pod, Run, SegmentQuarantine, SplitChange
 from scheduling.models.simulated import SimulatedCluster, SimulatedFault, SimulatedNode, SimulatedObject, SimulatedPod
 
@@ -42,6 +43,7 @@ __all__ = [
     "Observation",
     "Pod",
     "PodLog",
+    "PoolUse",
     "Preemption",
     "Reservation",
     "ReservationNode",

@@ -3,15 +3,18 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 
+from berth.common import clock
 from scheduling.engine.snapshot import Cards, Flavor, Nodes, Pool
 from scheduling.engine.vocabulary import CardMode, NodeState
 from scheduling.selectors.snapshot_rows import columns_of, fetch, frozen, ms_of, positions
 
 _STATES = {"ready": NodeState.READY, "not-ready": NodeState.NOT_READY, "lost": NodeState.LOST}
+STALE_WALL = timedelta(minutes=1)
+"""Samples of a pool's use that are older say nothing about now (SCH-15)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,12 @@ def _read_pools(now: datetime) -> tuple[Pool, ...]:
         windows[pool].append((start, end))
     rows = fetch(
         "SELECT p.id, p.name, p.factor_ppm, p.high_ppm, p.low_ppm, p.draining, p.cpu_per_card_m, p.memory_per_card_mib,"
-        " p.cpu_headroom_m, p.priority_share_ppm, c.reachable"
-        " FROM tenants_pool p JOIN tenants_cluster c ON c.id = p.cluster_id ORDER BY p.id"
+        " p.cpu_headroom_m, p.priority_share_ppm, c.reachable,"
+        " CASE WHEN u.sampled_at > %s THEN u.samples_above ELSE 0 END,"
+        " coalesce((extract(epoch FROM u.relieved_at) * 1000)::bigint, -1)"
+        " FROM tenants_pool p JOIN tenants_cluster c ON c.id = p.cluster_id"
+        " LEFT JOIN scheduling_pooluse u ON u.pool_id = p.id ORDER BY p.id",
+        [now - STALE_WALL * clock.scale()],
     )
     return tuple(
         Pool(
@@ -63,6 +70,8 @@ def _read_pools(now: datetime) -> tuple[Pool, ...]:
             cpu_headroom_m=row[8],
             priority_share_ppm=row[9],
             reachable=row[10],
+            samples_above=row[11],
+            relieved_ms=row[12],
             maintenance=tuple(windows[row[0]]),
         )
         for row in rows

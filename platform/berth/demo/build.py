@@ -42,7 +42,11 @@ def build_supply(
     cluster = Cluster.objects.create(
         name=REAL_CLUSTER if found else CLUSTER, kind="kubernetes" if found else "simulated", region="demo"
     )
-    pools = {name: Pool.objects.create(name=name, cluster=cluster) for name in organisation.pools}
+    factors = {name: units.to_ppm(factor) for name, factor in organisation.factors}
+    pools = {
+        name: Pool.objects.create(name=name, cluster=cluster, factor_ppm=factors.get(name, units.PPM))
+        for name in organisation.pools
+    }
     for name, owner in organisation.partitions:
         if owner in owners:
             pools[name] = Pool.objects.create(name=name, cluster=cluster, sharing="partition", tenant=owners[owner])

@@ -17,13 +17,14 @@ from tenants.models import User
 
 SPEED: Final = 3.0
 """The live teams are busier than their history, so that a visitor sees something happen within a minute."""
-MOST_CARDS: Final = {"algo-a": 112, "algo-b": 72, "data-c": 40, "ext-d": 16}
+MOST_CARDS: Final = {"algo-a": 104, "algo-b": 72, "data-c": 40, "ext-d": 16}
 """Cards a team may hold when this load asks for more; the rest of its quota is a visitor's."""
 MOST_WAITING: Final = 4
 FREE_NODES: Final = 2
 """With fewer whole A100 nodes free than this nothing more is submitted: one always stays free for a visitor's job."""
 PRODUCTION: Final = "algo-a"
-PRODUCTION_NOMINAL: Final = 128
+PRODUCTION_BACKED: Final = 106
+"""What production may use of 128 cards granted at factor 1.2 (SCH-15)."""
 WHOLE: Final = 8
 NODE_FLAVOR: Final = "a100-80g"
 MINUTES_A_LOOK: Final = 5
@@ -81,7 +82,7 @@ def _spoken_for(held: dict[str, int]) -> int:
     """Whole nodes that production jobs already waiting may take as soon as their quota allows."""
     waiting = Job.objects.filter(state=JobState.QUEUED, tenant__slug=PRODUCTION)
     asked = sum(pods * cards // 1000 for pods, cards in waiting.values_list("roles__replicas", "roles__cards_m"))
-    return min(asked, max(0, PRODUCTION_NOMINAL - held[PRODUCTION])) // WHOLE
+    return min(asked, max(0, PRODUCTION_BACKED - held[PRODUCTION])) // WHOLE
 
 
 def _held_cards() -> dict[str, int]:

@@ -79,6 +79,8 @@ class Organisation:
     cohorts: tuple[str, ...] = ()
     partitions: tuple[tuple[str, str], ...] = ()
     pools: tuple[str, ...] = field(default=("shared",))
+    factors: tuple[tuple[str, Decimal], ...] = ()
+    """Pools that are granted more than they have (SCH-15)."""
 
 
 A100: Final = FlavorSpec("a100-80g", "shared", "NVIDIA A100 80GB", 80, Decimal("12.50"))
@@ -151,6 +153,7 @@ FULL: Final = Organisation(
     tenants=(ALGO_A, ALGO_B, DATA_C, EXT_D),
     cohorts=("research",),
     partitions=(("ext-d", "ext-d"),),
+    factors=(("shared", Decimal("1.2")),),
 )
 """The demo: three teams that share 256 A100 in one cohort, and an outside customer on its own partition."""
 

@@ -14,6 +14,7 @@ from scheduling.engine.cycle import run_cycle
 from scheduling.engine.plan import LoanOpen, Placement, Plan
 from scheduling.engine.policy import PRESETS, Policy
 from scheduling.engine.snapshot import Snapshot
+from scheduling.engine.units import NEVER
 from scheduling.simulator.cluster_file import parse_cluster
 from scheduling.simulator.jobs_file import parse_jobs
 from scheduling.simulator.simulation import Tools, replay
@@ -133,7 +134,8 @@ def live_through(organisation: Organisation, asks: list[Ask], *, since: datetime
 
 
 def _policy() -> Policy:
-    return replace(PRESETS["default"], stop_ms=STOP_MS)
+    """Cards of the past were measured below every watermark, however much was allocated: nobody had to leave for it."""
+    return replace(PRESETS["default"], stop_ms=STOP_MS, watermark_samples=NEVER)
 
 
 def _no_file(name: str) -> str:
@@ -157,6 +159,7 @@ def _cluster_text(organisation: Organisation) -> str:
             for flavor in organisation.flavors
         },
         "nodes": list(_nodes(organisation)),
+        "pools": {name: {"factor": str(factor)} for name, factor in organisation.factors},
         "cohorts": [{"name": name} for name in organisation.cohorts],
         "tenants": [_tenant(tenant) for tenant in organisation.tenants],
     }

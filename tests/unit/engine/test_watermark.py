@@ -22,8 +22,12 @@ def full(world: World) -> World:
     """a holds 4, b 12, of which 4 are above what backs it: two of development, two of batch."""
     world.running("a1", "a", gpu=4, nodes=["n000"], started=9000)
     world.running("b1", "b", gpu=4, nodes=["n000"], started=9000)
-    world.running("b2", "b", gpu=2, nodes=["n001"], started=8000).running("b3", "b", gpu=2, nodes=["n001"], started=7000)
-    return world.running("b4", "b", gpu=2, tier="batch", nodes=["n001"]).running("b5", "b", gpu=2, tier="batch", nodes=["n001"])
+    world.running("b2", "b", gpu=2, nodes=["n001"], started=8000).running(
+        "b3", "b", gpu=2, nodes=["n001"], started=7000
+    )
+    return world.running("b4", "b", gpu=2, tier="batch", nodes=["n001"]).running(
+        "b5", "b", gpu=2, tier="batch", nodes=["n001"]
+    )
 
 
 CASES = {
@@ -64,7 +68,9 @@ def test_after_batch_the_largest_over_quota_share_gives_first() -> None:
     """b is above its whole nominal, c only above what backs it."""
     world = World(nodes=3).pool("main", factor_ppm=1_500_000, samples_above=2, low_ppm=840_000)
     world.tenant("a", nominal=18).tenant("b", nominal=6).tenant("c", nominal=12)
-    world.running("b1", "b", gpu=8, nodes=["n000"], started=9000).running("b2", "b", gpu=4, nodes=["n001"], started=9000)
+    world.running("b1", "b", gpu=8, nodes=["n000"], started=9000).running(
+        "b2", "b", gpu=4, nodes=["n001"], started=9000
+    )
     world.running("c1", "c", gpu=8, nodes=["n002"], started=9000).running("c2", "c", gpu=4, nodes=["n001"], started=10)
 
     assert list(evicted(world.plan())) == ["b2"]
@@ -93,7 +99,11 @@ def test_a_victim_that_uses_nothing_is_spared() -> None:
 
 def test_over_committed_work_waits_while_its_pool_was_just_relieved() -> None:
     """Section 4.9, flapping round the line: what left for the watermark does not come back above it at once."""
-    world = granted(samples=0, **RELIEVED).running("a1", "a", gpu=4, nodes=["n000"]).running("b1", "b", gpu=8, nodes=["n001"])
+    world = (
+        granted(samples=0, **RELIEVED)
+        .running("a1", "a", gpu=4, nodes=["n000"])
+        .running("b1", "b", gpu=8, nodes=["n001"])
+    )
     world.pending("over", "b", gpu=2, submitted=90).pending("backed", "a", gpu=2, submitted=60)
 
     plan = world.plan()
