@@ -4,13 +4,14 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from berth.common.bodies import CardsField, InstantField, StrictSerializer
 from scheduling.models import Reservation
 from scheduling.models.job import TIERS
-from scheduling.services.reservations import reserve_by_hand
+from scheduling.services.reservations import release_by_hand, reserve_by_hand
 from tenants.access.viewset import BerthViewSet, creates
 from tenants.permissions import Action
 
@@ -47,7 +48,14 @@ class ReservationCreateSerializer(StrictSerializer):
 class ReservationViewSet(BerthViewSet):
     """Reservations for one's tenants; platform roles see all."""
 
-    required = {"list": Action.RESERVATION_READ, "create": Action.RESERVATION_CREATE}
+    required = {
+        "list": Action.RESERVATION_READ,
+        "create": Action.RESERVATION_CREATE,
+        "release": Action.RESERVATION_CREATE,
+    }
+    lookup_field = "pk"
+    lookup_url_kwarg = "id"
+    lookup_value_regex = "[0-9]{1,18}"
     queryset = Reservation.objects.select_related("queue__tenant", "flavor")
     serializer_class = ReservationSchema
     ordering_fields = {"id": "id"}
@@ -62,3 +70,9 @@ class ReservationViewSet(BerthViewSet):
     def create(self, request: Request) -> Response:
         made = reserve_by_hand(by=self.user, **self.body(ReservationCreateSerializer))
         return Response(ReservationSchema(made).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=None, responses=ReservationSchema)
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, **_path: str) -> Response:
+        released = release_by_hand(self.get_object(), by=self.user)
+        return Response(ReservationSchema(released).data)

@@ -45,7 +45,7 @@ def _plan_sound(snapshot: Snapshot, policy: Policy, now_ms: int) -> Planned:
     poisoned: dict[int, str] = {}
     for _attempt in range(MOST_POISONED_SHAPES):
         try:
-            return _checked(snapshot, run_cycle(snapshot, policy, now_ms), poisoned)
+            return _checked(snapshot, run_cycle(snapshot, policy, now_ms), poisoned, now_ms)
         except Exception as error:
             shape = _guilty_shape(snapshot, policy, now_ms)
             if shape is None:
@@ -55,7 +55,7 @@ def _plan_sound(snapshot: Snapshot, policy: Policy, now_ms: int) -> Planned:
             text = f"{type(error).__name__}: {error}"
             poisoned |= {int(snapshot.pending.ids[at]): text for at in np.flatnonzero(guilty)}
             snapshot = replace(snapshot, pending=keep_pending(snapshot.pending, ~guilty))
-    return _checked(snapshot, run_cycle(snapshot, policy, now_ms), poisoned)
+    return _checked(snapshot, run_cycle(snapshot, policy, now_ms), poisoned, now_ms)
 
 
 @contextmanager
@@ -71,9 +71,9 @@ def _no_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _checked(snapshot: Snapshot, plan: Plan, poisoned: dict[int, str]) -> Planned:
+def _checked(snapshot: Snapshot, plan: Plan, poisoned: dict[int, str], now_ms: int) -> Planned:
     """Decisions that break an invariant are dropped with all they touch, and alarmed; the rest stands."""
-    violations = check(snapshot, plan)
+    violations = check(snapshot, plan, now_ms)
     for violation in violations:
         logger.error("plan broke rule=%s jobs=%s detail=%s", violation.rule, violation.jobs, violation.detail)
     waiting = set(snapshot.pending.ids)

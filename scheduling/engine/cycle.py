@@ -16,6 +16,7 @@ from scheduling.engine.order import Contest
 from scheduling.engine.plan import Evict, Plan, Wait
 from scheduling.engine.policy import Policy
 from scheduling.engine.printed import print_shares
+from scheduling.engine.reservations import keep_aside
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.split import Splitter
 from scheduling.engine.starts import print_starts
@@ -54,6 +55,7 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
     promises = Promises(state, rules, classes)
     started = promises.honour([*line.eligible])
     state.held_back = held_back
+    promises.releases += keep_aside(state, rules)
 
     aged = AgedBatch(state.table, policy)
     competing = {job: job_class for job, job_class in line.eligible.items() if job not in started}

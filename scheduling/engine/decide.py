@@ -9,6 +9,7 @@ from scheduling.engine.displace import displace_borrowers
 from scheduling.engine.fit import Verdict, commit_start, end_of, find_start
 from scheduling.engine.impossible import Capacity, Impossible
 from scheduling.engine.order import Contest
+from scheduling.engine.reservations import beside_kept
 from scheduling.engine.starvation import AgedBatch, keep_idle
 from scheduling.engine.state import Head, State
 from scheduling.engine.tiers import TierRules
@@ -108,10 +109,14 @@ class Decider:
         return True
 
     def _is_held_back(self, job_class: JobClass) -> bool:
-        """Nobody leaves for over-committed work that may not start (SCH-15)."""
+        """Nobody leaves, and no place is kept, for work that may not start: over-committed (SCH-15), on reserved cards (SCH-18)."""
         state = self.state
-        return bool(state.held_back) and not any(
-            may_start(state, self.rules, job_class, option) for option in job_class.options
+        if not state.held_back and state.kept_aside is None:
+            return False
+        return not any(
+            may_start(state, self.rules, job_class, option)
+            and beside_kept(state, job_class, option.gang, option.amounts)
+            for option in job_class.options
         )
 
     def _spend(self, job: int, job_class: JobClass) -> None:
@@ -144,7 +149,7 @@ class Decider:
         taken = self._heads.get(job_class.pool, 0)
         starved = self.contest.starved[job]
         heads = self.state.policy.backfill_heads
-        if taken >= heads and not starved:
+        if (taken >= heads and not starved) or self._is_held_back(job_class):
             return
         kept = self._kept_idle.get((job_class.pool, job_class.tier), 0)
         if taken < heads or (starved and kept < heads):

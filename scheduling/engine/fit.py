@@ -8,6 +8,7 @@ from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.quota import Amount
+from scheduling.engine.reservations import beside_kept
 from scheduling.engine.snapshot import Shape
 from scheduling.engine.state import Started, State
 from scheduling.engine.tiers import Standing, TierRules, borrowed_part
@@ -60,11 +61,11 @@ def _try(
     leaf, amounts = job_class.leaf, option.amounts
     if not state.quota.allows(leaf, amounts) or not state.quota_after.allows(leaf, amounts):
         return Fit(Verdict.QUOTA, option)
-    if not within_pool_share(state, job_class, option):
+    if not within_pool_share(state, job_class, option) or not may_start(state, rules, job_class, option):
         return Fit(Verdict.QUOTA, option)
-    if state.held_back and not may_start(state, rules, job_class, option):
-        return Fit(Verdict.QUOTA, option)
-    limits = state.limits(ends_ms)
+    if not beside_kept(state, job_class, option.gang, amounts):
+        return Fit(Verdict.NODES, option)
+    limits = state.limits_for(job_class, ends_ms)
     if heads_allow(state, rules, job_class, amounts, ends_ms):
         placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool, limits=limits, only=only)
         if placed is not None:
@@ -139,8 +140,10 @@ def find_later(
         return None
     if not heads_allow(state, rules, job_class, amounts, ends_ms):
         return None
+    if not beside_kept(state, job_class, (ask,), amounts):
+        return None
     anywhere = Shape(roles=job_class.shape.roles)
-    return place_gang(state.usable, (ask,), anywhere, pool=job_class.pool, limits=state.limits(ends_ms))
+    return place_gang(state.usable, (ask,), anywhere, pool=job_class.pool, limits=state.limits_for(job_class, ends_ms))
 
 
 def _sum(one: Sequence[Amount], other: Sequence[Amount]) -> tuple[Amount, ...]:

@@ -13,14 +13,18 @@ from scheduling.engine.opening import free_now, use_by_leaf
 from scheduling.engine.plan import Placement, Plan, Start, Violation, Wait
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
+from scheduling.engine.reservations import is_for, keeps_out, open_windows
 from scheduling.engine.snapshot import Id, Snapshot
 from scheduling.engine.tiers import TierRules
 from scheduling.engine.units import NEVER, ONE_PPM
 from scheduling.engine.vocabulary import NodeState, PreemptReason, Tier, WaitCode
 
 
-def check(snapshot: Snapshot, plan: Plan) -> tuple[Violation, ...]:
-    """Everything that the plan would break, with the jobs whose decisions break it; empty for a sound plan."""
+def check(snapshot: Snapshot, plan: Plan, now_ms: int = -1) -> tuple[Violation, ...]:
+    """Everything that the plan would break, with the jobs whose decisions break it; empty for a sound plan.
+
+    Windows of reservations are looked at where `now_ms` is given.
+    """
     rules: tuple[Callable[[Snapshot, Plan], Iterator[Violation]], ...] = (
         _each_job_once,
         _gangs_whole,
@@ -30,7 +34,8 @@ def check(snapshot: Snapshot, plan: Plan) -> tuple[Violation, ...]:
         _only_those_who_may_leave,
         _watermark_takes_over_committed,
     )
-    return tuple(violation for rule in rules for violation in rule(snapshot, plan))
+    found = [violation for rule in rules for violation in rule(snapshot, plan)]
+    return (*found, *(_reserved_cards_left(snapshot, plan, now_ms) if now_ms >= 0 else ()))
 
 
 def _each_job_once(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
@@ -179,6 +184,34 @@ def _watermark_takes_over_committed(snapshot: Snapshot, plan: Plan) -> Iterator[
         over = any(rules.over_backed(use, tree.tenant[queue.node], column, queue.pool) for column in columns)
         if pool.factor_ppm <= ONE_PPM or pool.samples_above < 1 or not over:
             yield Violation("watermark-over-committed", (evict.job,), f"{queue.tenant}/{queue.name} in {pool.name}")
+
+
+def _reserved_cards_left(snapshot: Snapshot, plan: Plan, now_ms: int) -> Iterator[Violation]:
+    """SCH-18: batch that a reservation keeps out leaves of its flavor what its own did not take."""
+    place = {job: index for index, job in enumerate(snapshot.pending.ids)}
+    let_go = {release.reservation for release in plan.releases}
+    windows, _ = open_windows(snapshot, Policy(forecast_release_ms=NEVER), now_ms)
+    for window in windows:
+        row = window.reservation
+        if row.flavor < 0 or row.id in let_go:
+            continue
+        taken, barred, jobs = window.used_m, 0, list[Id]()
+        for start in plan.starts:
+            job = place.get(start.job, -1)
+            queue, tier = int(snapshot.pending.queue[job]), int(snapshot.pending.tier[job])
+            cards_m = sum(pod.cards_m for pod in start.pods if pod.flavor == snapshot.flavors[row.flavor].id)
+            taken += cards_m if is_for(row, queue, tier) else 0
+            if cards_m and keeps_out(snapshot, row, queue, tier):
+                barred += cards_m
+                jobs.append(start.job)
+        if jobs and _free_of(snapshot, row.flavor) - barred < max(0, row.amount_m - taken):
+            yield Violation("reserved-cards", tuple(jobs), f"{row.id}: {barred} beside {row.amount_m} kept")
+
+
+def _free_of(snapshot: Snapshot, flavor: int) -> int:
+    table = NodeTable(snapshot, NEVER)
+    cards = free_now(snapshot, table).cards
+    return sum(max(0, cards[node]) for node in range(len(table)) if table.flavor[node] == flavor)
 
 
 def drop(plan: Plan, violations: tuple[Violation, ...]) -> Plan:

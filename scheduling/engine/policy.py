@@ -31,6 +31,7 @@ class Policy:
     watermark_samples: int = 2
     watermark_every_ms: int = MINUTE_MS
     watermark_hold_ms: int = 30 * MINUTE_MS
+    forecast_release_ms: int = 15 * MINUTE_MS
     level_slowdown_ppm: int = 180_000
     history_ppm: int = 300_000
     idle_target_ppm: int = 600_000

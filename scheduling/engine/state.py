@@ -7,10 +7,11 @@ needs victims is weighed in *after*. Nothing here decides anything.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from scheduling.engine.asks import PodAsk, total_charge
 from scheduling.engine.classes import JobClass
-from scheduling.engine.nodes import Free, NodeBook, NodeTable, moved, shifted
+from scheduling.engine.nodes import Free, Limits, NodeBook, NodeTable, moved, shifted
 from scheduling.engine.placement import Placed
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
@@ -19,6 +20,9 @@ from scheduling.engine.share import DominantShares
 from scheduling.engine.snapshot import Id, Snapshot
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import PreemptReason
+
+if TYPE_CHECKING:
+    from scheduling.engine.reservations import KeptAside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +107,8 @@ class State:
     """When the last of those who leave a node should be gone."""
     held_back: dict[int, HoldBack] = field(default_factory=dict)
     """Pools that were relieved lately (SCH-15)."""
+    kept_aside: "KeptAside | None" = None
+    """What reservations and pools' fractions keep from some of the waiting jobs; None where nothing is (SCH-18)."""
 
     def settle(self, node: int) -> None:
         """What may start on a node now: free, and not needed by anyone who waits for those who leave."""
@@ -255,6 +261,12 @@ class State:
 
     def charge_of(self, pods: list[tuple[PodAsk, int]]) -> tuple[Amount, ...]:
         return total_charge(pods, len(self.snapshot.flavors))
+
+    def limits_for(self, job_class: JobClass, ends_ms: int) -> Limits:
+        """The same for a start of the class, with the nodes that are kept whole from it (SCH-18)."""
+        if self.kept_aside is None:
+            return self.limits(ends_ms)
+        return [*self.limits(ends_ms), *self.kept_aside.limits(job_class)]
 
     def limits(self, ends_ms: int) -> list[dict[int, Free]]:
         """What heads leave of their nodes to a job that ends then."""

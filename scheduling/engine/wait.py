@@ -14,6 +14,7 @@ from scheduling.engine.holders import HolderBook
 from scheduling.engine.holds import total_ask
 from scheduling.engine.idle import CARDS, CPU, MEMORY, IdleBook
 from scheduling.engine.impossible import Impossible, keys_of
+from scheduling.engine.nodes import Limits
 from scheduling.engine.placement import place_gang
 from scheduling.engine.plan import Holder
 from scheduling.engine.quota import EVERYBODY
@@ -33,6 +34,9 @@ IDLE_PENALTY = "idle-penalty"
 
 WATERMARK = "watermark"
 """Detail of over-committed work that waits because its pool was just relieved (SCH-15)."""
+
+RESERVATION, PRIORITY_SHARE = "reservation", "priority-share"
+"""Details of a job that waits for cards kept by hand or by forecast, and for those a pool keeps for `priority` tenants (SCH-18)."""
 
 
 @dataclass(slots=True)
@@ -119,6 +123,7 @@ class ReasonBook:
             or self._nodes(job_class, option, shared)
             or self._quota(job_class, option, EVERYBODY)
             or self._held_back(job_class, option)
+            or self._kept_aside(job_class, option)
             or self._turn_to_come(job_class, option, shared)
         )
 
@@ -186,6 +191,28 @@ class ReasonBook:
         reason = Reason(WaitCode.QUOTA_BORROW_LIMIT, suggestion="wait", hint={"gpu": option.cards_m}, detail=WATERMARK)
         reason.lacks("gpu", option.cards_m, room_m(self._state, job_class.pool) or 0)
         return reason
+
+    def _kept_aside(self, job_class: JobClass, option: Option) -> Reason | None:
+        """SCH-18: it would fit, if some of what is free were not kept for others."""
+        aside = self._state.kept_aside
+        if aside is None:
+            return None
+        short = aside.short(job_class, option)
+        holders = aside.holders(job_class, option)
+        limits = aside.limits(job_class)
+        if short is None and not (limits and holders and self._needs(job_class, option, limits)):
+            return None
+        reason = Reason(WaitCode.RESERVED, need=self.whole_ask(job_class), holders=holders, suggestion="wait")
+        reason.hint, reason.detail = {"gpu": option.cards_m}, RESERVATION if holders else PRIORITY_SHARE
+        if short is not None:
+            reason.need = {}
+            reason.lacks("gpu", *short)
+        return reason
+
+    def _needs(self, job_class: JobClass, option: Option, limits: Limits) -> bool:
+        """Whether there is no place beside these nodes."""
+        state, pool = self._state, job_class.pool
+        return place_gang(state.usable, option.gang, job_class.shape, pool=pool, limits=limits) is None
 
     def _busy(self, job_class: JobClass, option: Option) -> Reason | None:
         """Too little free in total."""

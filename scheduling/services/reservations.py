@@ -1,4 +1,4 @@
-"""Reservations by hand (SCH-18): capacity of a flavor kept for a queue or tier during a window."""
+"""Reservations by hand (SCH-18): capacity of a flavor kept for a queue or tier during a window, and let go before its end."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
 from berth.common import alarm, clock
-from berth.common.errors import Problems
+from berth.common.errors import ConflictError, Problems
 from scheduling.models import Reservation
 from tenants.models import Flavor, Queue, User
 from tenants.permissions import Action, require
@@ -45,3 +45,21 @@ def reserve_by_hand(
         record_event(by=by, action="reservation.create", on=made, detail={"flavor": flavor, "amount_m": amount_m})
         alarm.ring("scheduling.cycle")
     return made
+
+
+def release_by_hand(reservation: Reservation, *, by: User) -> Reservation:
+    """Let a reservation of a queue or tier go now. Raises ConflictError for those of the cycle's own, and for one that is gone."""
+    require(by, Action.RESERVATION_CREATE)
+    with transaction.atomic():
+        row = Reservation.objects.select_for_update(of=("self",)).get(pk=reservation.pk)
+        if row.kind not in {"manual", "forecast"}:
+            raise ConflictError(
+                _("The scheduler keeps this one for a job, and lets it go by itself."), code="not-by-hand"
+            )
+        if row.released_at is not None:
+            raise ConflictError(_("It was released already."), code="released")
+        row.released_at, row.why = clock.now(), "by-hand"
+        row.save(update_fields=["released_at", "why"])
+        record_event(by=by, action="reservation.release", on=row, detail={})
+        alarm.ring("scheduling.cycle")
+    return row

@@ -82,6 +82,7 @@ def read_pools(pools: Fields) -> dict[str, Pool]:
             factor_ppm=entry.take("factor", quantities.ppm, ONE_PPM),
             high_ppm=entry.take("high", quantities.fraction_ppm, 850_000),
             low_ppm=entry.take("low", quantities.fraction_ppm, 750_000),
+            priority_share_ppm=entry.take("priority_share", quantities.fraction_ppm, 0),
             samples_above=entry.take("samples", quantities.between(0, 1000), SUSTAINED),
         )
         if pool.factor_ppm < ONE_PPM:

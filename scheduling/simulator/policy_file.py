@@ -36,6 +36,7 @@ KEYS: dict[str, tuple[str, Parse]] = {
     "watermark_samples": ("watermark_samples", quantities.between(1, 1000)),
     "watermark_every_s": ("watermark_every_ms", quantities.milliseconds),
     "watermark_hold_s": ("watermark_hold_ms", quantities.milliseconds),
+    "forecast_release_s": ("forecast_release_ms", quantities.milliseconds),
     "level_slowdown": ("level_slowdown_ppm", quantities.fraction_ppm),
     "history": ("history_ppm", quantities.fraction_ppm),
     "idle_target": ("idle_target_ppm", quantities.fraction_ppm),

@@ -7,7 +7,7 @@ from decimal import Decimal
 from berth.common import clock
 from billing.models import Rate, Statement
 from billing.services.adjustments import post_adjustment
-from scheduling.models import Cycle, Job
+from scheduling.models import Cycle, Job, Reservation
 from tenants.models import ApiToken, Queue, QuotaRequest, QuotaTransfer, User
 from tests.factories import (
     a_finance_user,
@@ -87,6 +87,9 @@ def _params(
         "quota-requests": {"id": str(asked.pk)},
         "quota-transfers": {"id": str(transfer.pk)},
         "rates": {"id": str(rate.pk)},
+        "reservations": {
+            "id": str(Reservation.objects.create(kind="manual", queue=other, from_at=at, created_at=at).pk)
+        },
         "runs": {"run_id": "1"},
         "statements": {"number": statement.number, "id": str(line.pk)},
         "tenants": {"slug": "algo", "username": "colleague"},

@@ -7,7 +7,7 @@ import pytest
 from berth.common import clock
 from scheduling.api.cluster import ClusterSchema
 from scheduling.api.nodes import NodeSchema
-from scheduling.models import Cycle, Node, Run
+from scheduling.models import Cycle, Node, Reservation, Run
 from scheduling.services.run_reports import token_digest
 from scheduling.services.submit import submit_job
 from tests.api.conftest import ClientFor
@@ -172,6 +172,22 @@ def test_a_platform_admin_reserves_by_hand_and_the_tenant_sees_it(client_for: Cl
     assert (seen["amount"], seen["from"], seen["queue"]) == (4, "2026-12-01T00:00:00Z", world.queue.name)
     assert client_for(an_outsider_member()).get("/api/v1/reservations").json()["results"] == []
     assert code_of(client_for(world.admin).post("/api/v1/reservations", body)) == (403, "forbidden")
+
+
+def test_a_platform_admin_releases_a_reservation_once(client_for: ClientFor) -> None:
+    """SCH-18. What the cycle keeps for a job is the cycle's own to let go."""
+    world, now = a_world(), clock.now()
+    row = Reservation.objects.create(
+        kind="forecast", queue=world.queue, flavor=world.flavor, from_at=now, created_at=now
+    )
+    kept = Reservation.objects.create(kind="kept-for-job", job=a_job(world.queue), from_at=now, created_at=now)
+    admin, path = client_for(a_platform_admin()), f"/api/v1/reservations/{row.pk}/release"
+
+    assert code_of(client_for(world.member).post(path)) == (403, "forbidden")
+    assert code_of(client_for(an_outsider_member()).post(path)) == (404, "not-found")
+    assert admin.post(path).json()["released_at"] is not None
+    assert code_of(admin.post(path)) == (409, "released")
+    assert code_of(admin.post(f"/api/v1/reservations/{kept.pk}/release")) == (409, "not-by-hand")
 
 
 def a_reporting_run(world: World) -> Run:

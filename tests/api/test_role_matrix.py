@@ -103,6 +103,7 @@ GET    /rates/{id}                                            401   ok   ok   ok
 PATCH  /rates/{id}                                            401   403  403  403  ok   ok
 GET    /reservations                                          401   ok   ok   ok   ok   ok
 POST   /reservations                                          401   403  403  403  403  ok
+POST   /reservations/{id}/release                             401   404  403  403  403  ok
 POST   /runs/{run_id}/report                                  401   401  401  401  401  401
 GET    /statements                                            401   ok   ok   ok   ok   ok
 GET    /statements/{number}                                   401   404  ok   ok   ok   ok

@@ -41,6 +41,9 @@ class Scene:
     factor_pct: int = 100
     measured_pct: int | None = None
     samples: int = 0
+    reserved: tuple[tuple[str, str, int, str, int], ...] = ()
+    """(queue or "", tier or "", cards, kind, seconds since it began)."""
+    priority_share_pct: int = 0
 
     def world(self, shuffle: Any = None) -> World:
         """The scene as a snapshot's builder; `shuffle` reorders every kind of row in place."""
@@ -50,7 +53,12 @@ class Scene:
         if shuffle is not None:
             for part in rows.values():
                 shuffle(part)
-        world = World().pool("main", factor_ppm=self.factor_pct * 10_000, samples_above=self.samples)
+        world = World().pool(
+            "main",
+            factor_ppm=self.factor_pct * 10_000,
+            samples_above=self.samples,
+            priority_share_ppm=self.priority_share_pct * 10_000,
+        )
         measured = None if self.measured_pct is None else self.measured_pct / 100
         for name, gpus, rack in rows["nodes"]:
             world.node(name, gpus=gpus, labels={"rack": rack}, measured=measured)
@@ -64,6 +72,8 @@ class Scene:
             )
         for job in rows["pending"]:
             world.pending(job.id, job.queue, **_ask(job))
+        for place, (queue, tier, gpu, kind, ago) in enumerate(self.reserved):
+            world.reserved(f"r{place}", queue=queue, tier=tier, gpu=gpu, kind=kind, ago=ago)
         for job, nodes in rows["kept"]:
             world.kept(f"keep-{job}", job, nodes)
         return world
@@ -121,7 +131,16 @@ def scenes(draw: st.DrawFn) -> Scene:
     return Scene(
         nodes, tuple(cohorts), queues, running, (*rest, *jobs[split:]), factor_pct=draw(st.sampled_from((100, 100, 120, 150))),
         measured_pct=draw(st.sampled_from((None, None, 70, 95))), samples=draw(st.sampled_from((0, 1, 2, 5))),
+        reserved=draw(_reservations(names)), priority_share_pct=draw(st.sampled_from((0, 0, 0, 30))),
     )  # fmt: skip
+
+
+def _reservations(tenants: list[str]) -> st.SearchStrategy[tuple[tuple[str, str, int, str, int], ...]]:
+    row = st.tuples(
+        st.sampled_from(tenants), st.sampled_from(("", "", "production")), st.integers(1, 8), st.sampled_from(("manual", "forecast")),
+        st.sampled_from((-60, 60, 1000)),
+    )  # fmt: skip
+    return st.one_of(st.just(()), st.just(()), st.lists(row, max_size=2).map(tuple))
 
 
 def _jobs(index: int, tenants: list[str]) -> st.SearchStrategy[Job]:

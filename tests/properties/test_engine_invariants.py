@@ -26,7 +26,7 @@ def test_no_plan_breaks_an_invariant(scene: Scene, preset: str) -> None:
 
     plan = run_cycle(snapshot, PRESETS[preset], NOW_MS)
 
-    assert check(snapshot, plan) == ()
+    assert check(snapshot, plan, NOW_MS) == ()
 
 
 @quick

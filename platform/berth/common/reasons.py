@@ -251,6 +251,8 @@ DETAILS: Final[Mapping[str, str | Promise]] = {
     "idle-cards": _("Cards are idle, but production may use its tenant's own quota only."),
     "idle-penalty": _("The queue left cards that it held idle; until its use improves it may borrow less."),
     "watermark": _("The pool is used above its high watermark, or was just now: over-committed work waits."),
+    "reservation": _("Cards are kept for others by a reservation while its window lasts."),
+    "priority-share": _("The pool keeps a part of its cards for priority tenants."),
     "max-pool-share": _("The queue may hold only a part of its pool at a time."),
 }
 """What a wait's detail means where it is a code; any other detail is the cluster's or a person's own words."""

@@ -272,6 +272,25 @@ class Assembly:
         )
 
     def _reservations(self) -> tuple[Reservation, ...]:
+        return tuple(sorted((*self._kept(), *self._reserved()), key=lambda row: str(row.id)))
+
+    def _reserved(self) -> list[Reservation]:
+        return [
+            Reservation(
+                id=name,
+                kind=ReservationKind(kind),
+                from_ms=NOW_MS - int(ago * 1000),
+                to_ms=NOW_MS + int(lasts * 1000),
+                flavor=self.flavor_names.index(flavor) if gpu else -1,
+                amount_m=int(gpu * CARD),
+                nodes=tuple(sorted(self.node_names.index(node) for node in nodes)),
+                queue=self.queue_names.index(queue if "/" in queue else f"{queue}/main") if queue else -1,
+                tier=Tier[tier.upper()] if tier else -1,
+            )
+            for name, queue, tier, gpu, nodes, kind, ago, lasts, flavor in self.world.reserved_rows
+        ]
+
+    def _kept(self) -> tuple[Reservation, ...]:
         return tuple(
             Reservation(
                 id=name,

@@ -14,7 +14,7 @@ from typing import Any
 from scheduling.engine.cycle import run_cycle
 from scheduling.engine.plan import Plan, Start, Wait
 from scheduling.engine.policy import PRESETS, Policy
-from scheduling.engine.snapshot import Flavor, Pool, Reservation, Snapshot
+from scheduling.engine.snapshot import Flavor, Pool, Snapshot
 from scheduling.engine.units import ONE_PPM
 from scheduling.engine.vocabulary import CardMode, NodeState
 from tests.unit.engine.assembly import GIB, NOW_MS, Assembly, Job, Role
@@ -44,7 +44,7 @@ class World:
         self.pending_rows: dict[str, Job] = {}
         self.running_rows: dict[str, Job] = {}
         self.loans_rows: list[dict[str, Any]] = []
-        self.reservations_rows: list[Reservation] = []
+        self.reserved_rows: list[tuple[str, str, str, float, Sequence[str], str, float, float, str]] = []
         self.kept_rows: list[tuple[str, str, Sequence[str]]] = []
         self.evictions_rows: list[tuple[str, str, str, float]] = []
         self.flavor(flavor)
@@ -166,6 +166,23 @@ class World:
 
     def kept(self, reservation: str, job: str, nodes: Sequence[str]) -> "World":
         self.kept_rows.append((reservation, job, nodes))
+        return self
+
+    def reserved(
+        self,
+        name: str,
+        *,
+        queue: str = "",
+        tier: str = "",
+        gpu: float = 0,
+        nodes: Sequence[str] = (),
+        kind: str = "manual",
+        ago: float = 60,
+        lasts: float = 3600,
+        flavor: str = "a100",
+    ) -> "World":
+        """Cards (or whole nodes) kept for a queue or tier since `ago` seconds, for `lasts` seconds from now."""
+        self.reserved_rows.append((name, queue, tier, gpu, nodes, kind, ago, lasts, flavor))
         return self
 
     def _job(self, job: str, queue: str, tier: str, priority: int, submitted: float, ask: dict[str, Any]) -> Job:
