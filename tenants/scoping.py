@@ -64,7 +64,7 @@ def scoped(*paths: str, shared: bool = False) -> type[ScopedQuerySet]:
 
 
 def tenants_of_row(row: models.Model) -> list[Any]:
-    """The tenants in which a role on `row` may be judged, in the order of its paths; [None] for rows of the platform."""
+    """The tenants in which a role on `row` may be judged, in the order of its paths; None stands for the platform."""
     queryset = type(row)._default_manager.all()
     paths = queryset.tenant_paths if isinstance(queryset, ScopedQuerySet) else ()
     return [_follow(row, path) for path in paths] or [None]
@@ -73,5 +73,7 @@ def tenants_of_row(row: models.Model) -> list[Any]:
 def _follow(row: models.Model, path: str) -> Any:
     found: Any = row
     for step in filter(None, path.split("__")):
+        if found is None:
+            return None
         found = getattr(found, step)
     return found
