@@ -64,10 +64,11 @@ def scoped(*paths: str, shared: bool = False) -> type[ScopedQuerySet]:
 
 
 def tenants_of_row(row: models.Model) -> list[Any]:
-    """The tenants in which a role on `row` may be judged, in the order of its paths; None stands for the platform."""
+    """The tenants in which a role on `row` may be judged, in the order of its paths; [None] for rows of the platform."""
     queryset = type(row)._default_manager.all()
     paths = queryset.tenant_paths if isinstance(queryset, ScopedQuerySet) else ()
-    return [_follow(row, path) for path in paths] or [None]
+    reached = (_follow(row, path) for path in paths)
+    return [tenant for tenant in reached if tenant is not None] or [None]
 
 
 def _follow(row: models.Model, path: str) -> Any:

@@ -57,7 +57,7 @@ def release_by_hand(reservation: Reservation, *, by: User) -> Reservation:
                 _("The scheduler keeps this one for a job, and lets it go by itself."), code="not-by-hand"
             )
         if row.released_at is not None:
-            raise ConflictError(_("It was released already."), code="released")
+            raise ConflictError(_("It was released already."))
         row.released_at, row.why = clock.now(), "by-hand"
         row.save(update_fields=["released_at", "why"])
         record_event(by=by, action="reservation.release", on=row, detail={})

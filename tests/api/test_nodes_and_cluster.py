@@ -186,8 +186,8 @@ def test_a_platform_admin_releases_a_reservation_once(client_for: ClientFor) -> 
     assert code_of(client_for(world.member).post(path)) == (403, "forbidden")
     assert code_of(client_for(an_outsider_member()).post(path)) == (404, "not-found")
     assert admin.post(path).json()["released_at"] is not None
-    assert code_of(admin.post(path)) == (409, "released")
-    assert code_of(admin.post(f"/api/v1/reservations/{kept.pk}/release")) == (409, "not-by-hand")
+    assert code_of(admin.post(path)) == (409, "conflict")
+    assert code_of(admin.post(f"/api/v1/reservations/{kept.pk}/release")) == (409, "conflict")
 
 
 def a_reporting_run(world: World) -> Run:
