@@ -9,9 +9,14 @@ HOUR_MS: Final = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`durations`: `declared` (the scheduler sees only max_runtime) or `known`. Times in ms, shares in ppm."""
+    """`durations`: `declared` (the scheduler sees only max_runtime) or `known`. Times in ms, shares in ppm.
+
+    Without `queueing` each arrival is placed at once or dropped, by the rule `placement` (SCH-12, `simulate` only).
+    """
 
     preset: str = "default"
+    queueing: bool = True
+    placement: str = "default"
     order: str = "tiers"
     block: str = "backfill"
     borrowing: bool = True
@@ -48,4 +53,8 @@ PRESETS: Final = {
     "fifo": Policy(preset="fifo", order="submit", block="head", borrowing=True, preemption=False),
     "fifo-skip": Policy(preset="fifo-skip", order="submit", block="none", borrowing=True, preemption=False),
     "static-quota": replace(Policy(preset="static-quota"), borrowing=False),
+    "placement": Policy(preset="placement", queueing=False),
+    "placement-fgd": Policy(preset="placement-fgd", queueing=False, placement="fgd"),
+    "placement-bestfit": Policy(preset="placement-bestfit", queueing=False, placement="bestfit"),
+    "placement-random": Policy(preset="placement-random", queueing=False, placement="random"),
 }

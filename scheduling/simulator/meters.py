@@ -68,6 +68,11 @@ class Meters:
         self.held_m += int(cards_m.sum())
         self.borrowed_m += borrowed_m
 
+    def take_share(self, node: int, cpu_m: int, before_m: int, after_m: int) -> None:
+        """A pod comes on a part of a card, or goes: what is free on that card before and after."""
+        self.parts.take_share(node, cpu_m, before_m, after_m)
+        self.held_m += before_m - after_m
+
     def borrow(self, more_m: int) -> None:
         """The own/borrowed split of running jobs changed."""
         self.borrowed_m += more_m

@@ -10,15 +10,14 @@ from scheduling.simulator import quantities
 from scheduling.simulator.documents import Fields, Scalar, Value, parse_yaml
 from scheduling.simulator.problems import Problems, WrongValueError
 
-LATER_PRESETS = (
-    *("sjf-known", "las", "time-shared"),
-    *("placement", "placement-fgd", "placement-bestfit", "placement-random"),
-)
+LATER_PRESETS = ("sjf-known", "las", "time-shared")
 """Presets of docs/simulator.md that need rules which are not there yet."""
 
 Parse = Callable[[str], Any]
 
 KEYS: dict[str, tuple[str, Parse]] = {
+    "queueing": ("queueing", quantities.flag),
+    "placement": ("placement", quantities.one_of("default", "fgd", "bestfit", "random")),
     "borrowing": ("borrowing", quantities.flag),
     "preemption": ("preemption", quantities.flag),
     "durations": ("durations", quantities.one_of("declared", "known")),
@@ -69,6 +68,8 @@ def read_policy(value: Value | None, path: str, problems: Problems) -> Policy:
     fields = Fields(value, path, problems)
     policy = PRESETS[fields.take("preset", preset_name, "default")]
     changes = {name: fields.take(key, parse, getattr(policy, name)) for key, (name, parse) in KEYS.items()}
+    if changes["queueing"] and changes["placement"] != "default":
+        fields.problem("placement", "a placement of its own needs queueing: false")
     fields.close()
     return replace(policy, **changes)
 

@@ -57,6 +57,8 @@ class Replay:
     last_nodes: tuple[tuple[str, ...], ...]
     meters: Meters
     plan_ns: tuple[int, ...]
+    dropped: int | None = None
+    """Jobs that fitted nowhere when they came, where nothing queues."""
 
 
 def replay(cluster: Cluster, trace: Trace, policy: Policy, tools: Tools) -> Replay:

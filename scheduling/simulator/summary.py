@@ -57,6 +57,8 @@ def summarise(run: Replay) -> Document:
         "cycles": len(run.plan_ns),
         "plan_ms": _plan_ms(run.plan_ns),
     }
+    if run.dropped is not None:
+        document["dropped"] = run.dropped
     if trace.endless:
         document["unallocated_pct_at"] = _unallocated_at(run)
     return document

@@ -1,6 +1,7 @@
 """`manage.py simulate`: replay a list of jobs on a virtual clock (docs/simulator.md). No database is needed."""
 
 import json
+import random
 import sys
 import time
 from argparse import ArgumentParser
@@ -15,12 +16,14 @@ from scheduling.management.reading import beside, read_text, refuse
 from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.cluster_file import parse_cluster
 from scheduling.simulator.jobs_file import parse_jobs
+from scheduling.simulator.placing import place_arrivals
 from scheduling.simulator.policy_file import parse_policy
 from scheduling.simulator.problems import InvalidFileError
 from scheduling.simulator.simulation import EndlessInstantError, Tools, replay
 from scheduling.simulator.summary import jobs_csv, summarise
 from scheduling.simulator.trace import Trace
 
+DRAW_BITS = 62
 PROGRESS_EVERY_S = 2.0
 
 
@@ -46,7 +49,13 @@ class Command(BaseCommand):
         progress = _Progress(len(trace), self.stderr)
         tools = Tools(decide=run_cycle, stopwatch=time.perf_counter_ns, progress=progress.tell)
         try:
-            result = replay(cluster, trace, policy, tools)
+            if policy.queueing:
+                result = replay(cluster, trace, policy, tools)
+            else:
+                draws = random.Random(options["seed"])  # noqa: S311 (a placement contest, not a secret)
+                result = place_arrivals(
+                    cluster, trace, policy, iter(lambda: draws.getrandbits(DRAW_BITS), -1), tools.stopwatch
+                )
         except EndlessInstantError as error:
             raise CommandError(str(error)) from error
         summary = json.dumps(summarise(result), indent=2) + "\n"
@@ -74,7 +83,7 @@ def _read(cluster_file: str, jobs_file: str, policy_file: str | None) -> tuple[C
         invalid.append(error)
     try:
         cluster = parse_cluster(read_text(cluster_file), cluster_file, beside(cluster_file))
-        trace = parse_jobs(read_text(jobs_file), jobs_file, cluster)
+        trace = parse_jobs(read_text(jobs_file), jobs_file, cluster, shares=not policy.queueing)
     except InvalidFileError as error:
         invalid.append(error)
     if invalid or cluster is None or trace is None:
