@@ -92,7 +92,7 @@ class DemandMix:
             (nodes.cpu_m, self._per_cpu, self.cpu_m),
             (nodes.memory_mib, self._per_memory, self.memory_mib),
         ):
-            room = (np.clip(free, 0, MOST_OF_A_NODE)[:, None] * per_unit) >> FRACTION_BITS
+            room = (np.minimum(free, MOST_OF_A_NODE)[:, None] * per_unit) >> FRACTION_BITS
             np.minimum(fitting, room, out=fitting, where=asked > 0)
         fitting *= self.accepts[nodes.flavor]
         return fitting

@@ -15,6 +15,8 @@ from scheduling.engine.snapshot import I64, Flags
 
 NO_ROOM = 2**62
 """The cost of a node where the pod does not fit."""
+WORTH_COMPARING = 16
+"""From so many nodes on it is cheaper to look for those that are alike than to work out all."""
 
 
 class Cost(Protocol):
@@ -68,8 +70,10 @@ class Packer:
 
     def _look(self, pod: OnePod, choice: Choice, nodes: I64) -> None:
         """Find the best option of each of `nodes` anew, once for all that are alike."""
-        _, first, like = np.unique(self._fleet.state[nodes], return_index=True, return_inverse=True)
-        options = self._fleet.find_room(pod, nodes[first])
+        alike = len(nodes) >= WORTH_COMPARING
+        if alike:
+            _, first, like = np.unique(self._fleet.state[nodes], return_index=True, return_inverse=True)
+        options = self._fleet.find_room(pod, nodes[first] if alike else nodes)
         choice.cost[nodes] = NO_ROOM
         if not len(options.node):
             return
@@ -77,8 +81,9 @@ class Packer:
         order = np.lexsort((options.card, costs, options.node))
         hosts, at = np.unique(options.node[order], return_index=True)
         choice.cost[hosts], choice.card[hosts] = costs[order[at]], options.card[order[at]]
-        twins = nodes[first][like]
-        choice.cost[nodes], choice.card[nodes] = choice.cost[twins], choice.card[twins]
+        if alike:
+            twins = nodes[first][like]
+            choice.cost[nodes], choice.card[nodes] = choice.cost[twins], choice.card[twins]
 
 
 class Random:

@@ -15,6 +15,8 @@ from scheduling.engine.units import CARD
 
 LARGEST_CPU_M, LARGEST_CARDS_M = 128_000, 8 * CARD
 """Published best fit measures what a node has left by the largest node of its experiments."""
+FINE = 1000
+"""What a node is worth is kept in this part of a pod of the mix, so that scarcity is not rounded away in a short list."""
 
 
 class BestFit:
@@ -94,15 +96,15 @@ class Worth:
     def _sum(self, nodes: Pictures) -> I64:
         mix, weights = self._mix, self._weights
         by_kind = mix.reach(nodes) * weights.reach + mix.fill(nodes) * weights.fill
-        total: I64 = by_kind @ mix.counts + nodes.free_m * self._scarcity[nodes.flavor]
+        total: I64 = by_kind @ (mix.counts * FINE) + nodes.free_m * self._scarcity[nodes.flavor]
         return total
 
 
 def scarcity(mix: DemandMix, supply_m: I64) -> I64:
-    """By flavor, in pods of the mix: cards asked of it for each it has, if every kind spreads evenly over what it accepts.
+    """By flavor: cards asked of it for each that it has, if every kind spreads evenly over what it accepts.
 
-    Scaled so that a flavor in no more demand than all cards together has as many as there are pods that want cards. The last
-    place is for nodes without a flavor.
+    In FINE parts of a pod of the mix: a flavor in as much demand as all cards together has FINE x the pods that want cards. The
+    last place is for nodes without a flavor.
     """
     asked = (mix.counts * mix.asked_m).tolist()
     accepts = mix.accepts[:-1]
@@ -112,7 +114,7 @@ def scarcity(mix: DemandMix, supply_m: I64) -> I64:
         flavors = np.flatnonzero(accepts[:, kind])
         accepted_m = int(supply_m[flavors].sum())
         for flavor in flavors.tolist():
-            found[flavor] += pods * capacity * asked_m // (accepted_m * total) if accepted_m else 0
+            found[flavor] += FINE * pods * capacity * asked_m // (accepted_m * total) if accepted_m else 0
     return np.array(found, dtype=np.int64)
 
 

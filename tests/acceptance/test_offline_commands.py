@@ -110,6 +110,27 @@ def test_simulate_writes_summary_and_jobs_and_nothing_depends_on_the_hash_seed(t
     assert summaries[0]["preemptions"] == 1
 
 
+def test_a_placement_contest_reads_shares_and_a_seed(tmp_path: Path) -> None:
+    """SCH-12: the same seed gives the same places, another one others; the other presets read no seed."""
+    cluster, jobs = tmp_path / "cluster.yaml", tmp_path / "jobs.csv"
+    cluster.write_text(
+        'flavors: {g: {cards: any}}\nnodes: [{count: 9, name: "n{i}", flavor: g, gpus: 4, cpu: 8}]\n'
+        "tenants: [{name: a, queues: [{name: q}]}]\n"
+    )
+    rows = "".join(f"j{i:02d},a,q,{i},,1,0.4\n" for i in range(40))
+    jobs.write_text("job_id,tenant,queue,submit_s,duration_s,pods,gpus_per_pod\n" + rows)
+
+    def places(preset: str, seed: str) -> str:
+        out = tmp_path / f"{preset}-{seed}"
+        files = ("--cluster", str(cluster), "--jobs", str(jobs), "--policy", preset, "--out", str(out), "--seed", seed)
+        result = manage("simulate", *files)
+        assert (result.returncode, result.stderr) == (0, "")
+        return (out / "jobs.csv").read_text()
+
+    assert places("placement-random", "1") != places("placement-random", "2")
+    assert places("placement", "1") == places("placement", "2")
+
+
 def test_simulate_lists_bad_rows_of_all_files_with_exit_code_2(tmp_path: Path) -> None:
     jobs, policy = tmp_path / "jobs.csv", tmp_path / "policy.yaml"
     jobs.write_text("job_id,tenant,queue,submit_s,duration_s,pods,gpus_per_pod\nj1,z,main,0,1,1,1\nj2,a,main,x,1,1,1\n")
