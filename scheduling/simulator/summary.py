@@ -57,11 +57,7 @@ def summarise(run: Replay) -> Document:
         "cycles": len(run.plan_ns),
         "plan_ms": _plan_ms(run.plan_ns),
     }
-    if run.dropped is not None:
-        document["dropped"] = run.dropped
-    if trace.endless:
-        document["unallocated_pct_at"] = _unallocated_at(run)
-    return document
+    return document | _of_a_contest(run)
 
 
 def jobs_csv(run: Replay) -> str:
@@ -119,6 +115,12 @@ def _idle_pct(run: Replay, integral: float, last_m: float, window_m: int) -> int
     if run.trace.endless or not window_m:
         return _round(100 * last_m / run.meters.capacity_m) if run.meters.capacity_m else 0
     return _round(100 * integral / window_m)
+
+
+def _of_a_contest(run: Replay) -> Document:
+    """Figures that only lists without departures, or without a queue, have."""
+    dropped = {} if run.dropped is None else {"dropped": run.dropped}
+    return dropped | ({"unallocated_pct_at": _unallocated_at(run)} if run.trace.endless else {})
 
 
 def _unallocated_at(run: Replay) -> dict[str, int | float | None]:
