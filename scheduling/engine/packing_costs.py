@@ -66,8 +66,8 @@ class Weights:
     docs/placement-benchmark.md says how much the outcome depends on them.
     """
 
-    reach: int = 8
-    fill: int = 2
+    reach: int = 7
+    fill: int = 3
     scarcity: int = 3
 
 

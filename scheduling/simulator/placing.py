@@ -13,7 +13,7 @@ import numpy as np
 from scheduling.engine.fleet import CLOSED, Fleet, OnePod, Spot
 from scheduling.engine.nodes import NO_POD_LIMIT
 from scheduling.engine.packing import Finder, Packer, Random
-from scheduling.engine.packing_costs import BestFit, FragmentationGradient, Worth
+from scheduling.engine.packing_costs import BestFit, FragmentationGradient, Weights, Worth
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import I64
 from scheduling.engine.units import CARD, NEVER, ONE_PPM
@@ -35,11 +35,14 @@ def place_arrivals(
     trace: Trace,
     policy: Policy,
     draws: Iterator[int],
+    *,
     stopwatch: Callable[[], int] = lambda: 0,
+    weights: Weights | None = None,
 ) -> Replay:
     """Place the whole list. `draws` are whole numbers from 0 on, at least two a pod, read by `random` only."""
     fleet = open_fleet(cluster)
-    return _Contest(cluster, trace, fleet, make_finder(cluster, trace, policy, fleet, draws), stopwatch).run()
+    finder = make_finder(cluster, trace, policy, fleet, draws, weights or Weights())
+    return _Contest(cluster, trace, fleet, finder, stopwatch).run()
 
 
 def open_fleet(cluster: Cluster) -> Fleet:
@@ -60,7 +63,9 @@ def open_fleet(cluster: Cluster) -> Fleet:
     )
 
 
-def make_finder(cluster: Cluster, trace: Trace, policy: Policy, fleet: Fleet, draws: Iterator[int]) -> Finder:
+def make_finder(
+    cluster: Cluster, trace: Trace, policy: Policy, fleet: Fleet, draws: Iterator[int], weights: Weights
+) -> Finder:
     """The placement rule that the policy names, with the list's own mix of demand."""
     match policy.placement:
         case "fgd":
@@ -70,7 +75,7 @@ def make_finder(cluster: Cluster, trace: Trace, policy: Policy, fleet: Fleet, dr
         case "random":
             return Random(fleet, draws)
     mix = demand_mix(cluster, trace, memory=True, cover_ppm=WORTH_COVER_PPM)
-    return Packer(fleet, Worth(fleet, mix, flavor_supply(cluster, fleet)))
+    return Packer(fleet, Worth(fleet, mix, flavor_supply(cluster, fleet), weights))
 
 
 def flavor_supply(cluster: Cluster, fleet: Fleet) -> I64:

@@ -54,7 +54,7 @@ class Command(BaseCommand):
             else:
                 draws = random.Random(options["seed"])  # noqa: S311 (a placement contest, not a secret)
                 result = place_arrivals(
-                    cluster, trace, policy, iter(lambda: draws.getrandbits(DRAW_BITS), -1), tools.stopwatch
+                    cluster, trace, policy, iter(lambda: draws.getrandbits(DRAW_BITS), -1), stopwatch=tools.stopwatch
                 )
         except EndlessInstantError as error:
             raise CommandError(str(error)) from error
