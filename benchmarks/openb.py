@@ -84,6 +84,7 @@ def main() -> None:
         "weights": {"reach": weights.reach, "fill": weights.fill, "scarcity": weights.scarcity},
         "orders": options.orders,
         "published_fgd": PUBLISHED_FGD,
+        "published_best_fit": PUBLISHED_BEST_FIT,
         "lists": {name: _by_preset(name, presets, results) for name in lists},
         "runs": results,
     }
