@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduling.engine.snapshot import I64, Flags
-from scheduling.engine.units import CARD
+from scheduling.engine.units import CARD, UNLIMITED
 
 PUBLISHED_COVER_PPM = 950_000
 """FGD looks at the kinds asked for most, until they are this share of all pods."""
@@ -65,42 +65,48 @@ class DemandMix:
         self.usable_of = np.where(free_m >= self.sizes, free_m, 0)
         """By free milli-cards of a card and size: what of it one pod of the size could start on."""
         self.fitting_of = free_m // self.sizes * self.sizes
-        self._several = self.asked_m > CARD
-        self._least_m = np.where(self._several, self.asked_m, 1)
+        self._several = np.flatnonzero(self.asked_m > CARD)
+        self._least_m = np.where(self.asked_m > CARD, self.asked_m, 1)
+        self._per_cpu = self._cards_per(self.cpu_m)
+        self._per_memory = self._cards_per(self.memory_mib)
+
+    def _cards_per(self, unit: I64) -> tuple[I64, I64]:
+        """By kind: milli-cards for each millicore or MiB that it asks for, shifted; and no bound where it asks for none."""
         shifted = np.minimum(self.asked_m, MOST_CARDS_M) << FRACTION_BITS
-        self._per_cpu = shifted // np.maximum(self.cpu_m, 1)
-        self._per_memory = shifted // np.maximum(self.memory_mib, 1)
+        return np.where(unit > 0, shifted // np.maximum(unit, 1), 0), np.where(unit > 0, 0, UNLIMITED)
 
     def fragmented(self, nodes: Pictures) -> I64:
         """FGD's fragmentation of each node, in milli-cards x `pods`: free cards that a kind cannot use, summed over pods."""
-        reached: I64 = (nodes.usable_m[:, self.size] * self._can_start(nodes)) @ self.counts
+        usable_m: I64 = nodes.usable_m.take(self.size, axis=1)
+        usable_m *= self._can_start(nodes, usable_m)
+        reached: I64 = usable_m @ self.counts
         return nodes.free_m * self.pods - reached
 
-    def reach(self, nodes: Pictures) -> I64:
-        """By node and kind: free milli-cards on cards that could take one pod of the kind, 0 where memory too lets none start."""
-        can_start = self._can_start(nodes) & (nodes.memory_mib[:, None] >= self.memory_mib)
-        reached: I64 = nodes.usable_m[:, self.size] * can_start
-        return reached
+    def reach_and_fill(self, nodes: Pictures) -> tuple[I64, I64]:
+        """Of each node, summed over pods: free milli-cards that a kind could start on, and those that it could fill.
 
-    def fill(self, nodes: Pictures) -> I64:
-        """By node and kind: milli-cards that pods of the kind alone could take before cards, CPU or memory run out."""
-        fitting: I64 = nodes.fitting_m[:, self.size]
-        if self._several.any():
-            per_pod = self.asked_m[self._several]
-            fitting[:, self._several] = fitting[:, self._several] // per_pod * per_pod
-        for free, per_unit, asked in (
-            (nodes.cpu_m, self._per_cpu, self.cpu_m),
-            (nodes.memory_mib, self._per_memory, self.memory_mib),
-        ):
-            room = (np.minimum(free, MOST_OF_A_NODE)[:, None] * per_unit) >> FRACTION_BITS
-            np.minimum(fitting, room, out=fitting, where=asked > 0)
-        fitting *= self.accepts[nodes.flavor]
-        return fitting
+        The first are those of cards that take one pod of the kind, 0 where flavor, CPU or memory let none start; the second
+        what pods of the kind alone could take before cards, CPU or memory run out.
+        """
+        reached_m: I64 = nodes.usable_m.take(self.size, axis=1)
+        reached_m *= self._can_start(nodes, reached_m) & (nodes.memory_mib[:, None] >= self.memory_mib)
+        filled_m: I64 = nodes.fitting_m.take(self.size, axis=1)
+        if len(self._several):
+            filled_m[:, self._several] -= filled_m[:, self._several] % self.asked_m[self._several]
+        for free, (per_unit, boundless) in ((nodes.cpu_m, self._per_cpu), (nodes.memory_mib, self._per_memory)):
+            room = np.minimum(free, MOST_OF_A_NODE)[:, None] * per_unit
+            room >>= FRACTION_BITS
+            room += boundless
+            np.minimum(filled_m, room, out=filled_m)
+        filled_m *= self.accepts.take(nodes.flavor, axis=0)
+        return reached_m @ self.counts, filled_m @ self.counts
 
-    def _can_start(self, nodes: Pictures) -> Flags:
-        """By node and kind: whether flavor, CPU and cards let one pod start."""
-        can: Flags = self.accepts[nodes.flavor] & (nodes.cpu_m[:, None] >= self.cpu_m)
-        return can & (nodes.usable_m[:, self.size] >= self._least_m)
+    def _can_start(self, nodes: Pictures, usable_m: I64) -> Flags:
+        """By node and kind: whether flavor, CPU and cards let one pod start. `usable_m` is by kind."""
+        can: Flags = self.accepts.take(nodes.flavor, axis=0)
+        can &= nodes.cpu_m[:, None] >= self.cpu_m
+        can &= usable_m >= self._least_m
+        return can
 
 
 def _most_asked(asked: Mapping[PodKind, int], cover_ppm: int) -> list[tuple[PodKind, int]]:

@@ -94,10 +94,9 @@ class Worth:
         return self._worth[options.node] - self._sum(self._views.after(pod, options))
 
     def _sum(self, nodes: Pictures) -> I64:
-        mix, weights = self._mix, self._weights
-        by_kind = mix.reach(nodes) * weights.reach + mix.fill(nodes) * weights.fill
-        total: I64 = by_kind @ (mix.counts * FINE) + nodes.free_m * self._scarcity[nodes.flavor]
-        return total
+        reached, filled = self._mix.reach_and_fill(nodes)
+        kinds = reached * (self._weights.reach * FINE) + filled * (self._weights.fill * FINE)
+        return kinds + nodes.free_m * self._scarcity[nodes.flavor]
 
 
 def scarcity(mix: DemandMix, supply_m: I64) -> I64:

@@ -201,13 +201,32 @@ def test_random_reads_node_and_card_from_the_table_it_is_given(draws: tuple[int,
     assert Random(three(), table).find(pod(400)) == want
 
 
-def test_what_a_kind_alone_could_take_ends_with_the_first_of_cards_cpu_and_memory() -> None:
-    kinds = mix({PodKind(2000, 0, 0, (0,)): 1, PodKind(1000, 4000, 0, (0,)): 1, PodKind(300, 0, 512, (0,)): 1})
-    order = kinds.asked_m.tolist()
+@pytest.mark.parametrize(
+    ("kind", "want"),
+    [
+        (PodKind(2000, 0, 0, (0,)), (3000, 2000)),
+        (PodKind(1000, 4000, 0, (0,)), (3000, 2500)),
+        (PodKind(300, 0, 512, (0,)), (3500, 600)),
+        (PodKind(300, 0, 1025, (0,)), (0, 299)),
+        (PodKind(300, 0, 0, (1,)), (0, 0)),
+    ],
+    ids=["cards end it", "CPU ends it", "memory ends it", "no memory for one: less than one", "another flavor"],
+)
+def test_what_a_kind_could_start_on_and_fill(kind: PodKind, want: tuple[int, int]) -> None:
+    """Three and a half cards, 10 cores and 1 GiB."""
+    kinds = mix({kind: 1}, flavors=2)
     views = Views(fleet([[1000, 1000, 1000, 500]], cpu=[10_000]), kinds).before(np.array([0]))
-    filled = kinds.fill(views._replace(memory_mib=np.array([1024])))[0].tolist()
 
-    assert dict(zip(order, filled, strict=True)) == {2000: 2000, 1000: 2500, 300: 600}
+    reached, filled = kinds.reach_and_fill(views._replace(memory_mib=np.array([1024])))
+
+    assert (int(reached[0]), int(filled[0])) == want
+
+
+def test_a_node_of_unknown_cpu_is_bound_by_cards_only_for_pods_that_ask_for_none() -> None:
+    kinds = mix({PodKind(1000, 0, 0, (0,)): 1})
+    views = Views(fleet([[1000, 1000]], cpu=[0]), kinds).before(np.array([0]))
+
+    assert [int(each[0]) for each in kinds.reach_and_fill(views)] == [2000, 2000]
 
 
 def test_an_option_is_pictured_as_the_node_would_be() -> None:
