@@ -5,18 +5,26 @@ claim; only tenants whose use changed are looked at again.
 """
 
 from bisect import bisect_left, insort
+from collections import Counter
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
+from scheduling.engine.guards import Guards
 from scheduling.engine.share import over_quota_rank
 from scheduling.engine.state import State
 from scheduling.engine.tiers import grace_ms
 from scheduling.engine.units import NEVER
-from scheduling.engine.vocabulary import PreemptReason, Tier
+from scheduling.engine.vocabulary import Tier
 
-Rank = tuple[bool, int, tuple[int, ...]]
-"""(loan not expired, -rank of the over-quota share, key of the tenant's next candidate): smaller is taken from first."""
+Share = tuple[int, ...]
+"""A tenant's over-quota shares down the tree, from below the root to the tenant itself, each negated: smaller is taken from first."""
+Rank = tuple[bool, Share, tuple[int, ...]]
+"""(loan not expired, share, key of the tenant's next candidate): smaller is taken from first."""
+
+_DEEP: Final = 3
+"""Length of the path of a tenant that has a cohort below the root."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +35,9 @@ class Candidate:
     tenant: int
     leaf: int
     tier: int
+    priority: int
+    start_ms: int
+    submit_ms: int
     expired: bool
     key: tuple[int, ...]
     flavors: frozenset[int]
@@ -38,14 +49,19 @@ class CandidateBook:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self.guards = Guards(state.snapshot, state.policy, state.now_ms)
         self._lines: dict[int, list[Candidate]] | None = None
         self._ranked: list[tuple[Rank, int]] = []
         self._rank_of: dict[int, Rank] = {}
         running = state.snapshot.running
+        self._submit_ms: list[int] = running.submit_ms.tolist()
         self._saved_ms: list[int] = np.maximum(running.start_ms, running.last_checkpoint_ms).tolist()
         self._loan_expires_ms: list[int] = running.loan_expires_ms.tolist()
         self.hopeless: set[tuple[int, ...]] = set()
         """Shapes that do not fit even when every borrower that may be taken from has gone."""
+        self.fair_claims: Counter[int] = Counter()
+        """By pool, for how many jobs borrowers leave by fair sharing in this cycle."""
+        self._given_up: dict[tuple[int, ...], list[tuple[int, int]]] = {}
 
     def of_tenant(self, tenant: int) -> list[Candidate]:
         """Whoever of the tenant still runs and may be asked, in its order; no second notice to anyone."""
@@ -57,24 +73,59 @@ class CandidateBook:
         self._refresh()
         return self._ranked
 
-    def share_rank(self, tenant: int) -> int:
-        return over_quota_rank(self._state.quota_after, tenant)
+    def share(self, tenant: int) -> Share:
+        """The tenant's shares down the tree."""
+        use, path = self._state.quota_after, self._state.tree.path[tenant]
+        return tuple(-over_quota_rank(use, index) for index in reversed(path[:-1]))
+
+    def give_up(self, key: tuple[int, ...], rank: int, ends_ms: int) -> None:
+        """A borrower of this shape that would stand at `rank` found nobody whose leaving makes it a place."""
+        self._given_up.setdefault(key, []).append((rank, ends_ms))
+
+    def is_beyond_help(self, key: tuple[int, ...], rank: int, ends_ms: int) -> bool:
+        """True where one of the same shape with no larger share, that asks for no longer, found nobody: it could take whom this one may.
+
+        In a cycle room only shrinks. Nor could it take from the other, whose share is the smaller one.
+        """
+        return any(rank >= other and ends_ms >= until for other, until in self._given_up.get(key, ()))
+
+    def cousins(self, tenant: int) -> tuple[int, ...]:
+        """Borrowers that meet the tenant below the root: what one of them holds moves where the others stand."""
+        branch = self._state.tree.path[tenant]
+        if len(branch) < _DEEP:
+            return ()
+        return tuple(
+            other
+            for _, other in self.borrowers()
+            if other != tenant and self._state.tree.path[other][-2:] == branch[-2:]
+        )
 
     def _refresh(self) -> None:
         lines = self._all()
-        for tenant in sorted(self._state.touched):
-            line = lines.get(tenant)
-            if line:
-                if tenant in self._state.thinned:
-                    lines[tenant] = [candidate for candidate in line if self._state.leaving_ms[candidate.run] >= NEVER]
-                self._place(tenant)
+        if not self._state.touched:
+            return
+        for tenant in sorted(self._state.thinned):
+            if tenant in lines:
+                lines[tenant] = [
+                    candidate for candidate in lines[tenant] if self._state.leaving_ms[candidate.run] >= NEVER
+                ]
+        for tenant in self._moved():
+            self._place(tenant)
         self._state.touched.clear()
         self._state.thinned.clear()
 
+    def _moved(self) -> list[int]:
+        """Tenants with candidates whose rank may have changed: those touched, and all that share a cohort below the root with one."""
+        path, lines, moved = self._state.tree.path, self._all(), self._state.touched
+        branches = {path[tenant][-2:] for tenant in moved if len(path[tenant]) >= _DEEP}
+        if branches:
+            moved = moved | {tenant for tenant in lines if path[tenant][-2:] in branches}
+        return [tenant for tenant in sorted(moved) if lines.get(tenant)]
+
     def _place(self, tenant: int) -> None:
         """Move a tenant to where it belongs among the borrowers, or out of them."""
-        line, share, old = self._all()[tenant], self.share_rank(tenant), self._rank_of.get(tenant)
-        rank = (not line[0].expired, -share, line[0].key) if line and share else None
+        line, share, old = self._all()[tenant], self.share(tenant), self._rank_of.get(tenant)
+        rank = (not line[0].expired, share, line[0].key) if line and share and share[-1] else None
         if rank == old:
             return
         if old is not None:
@@ -108,6 +159,9 @@ class CandidateBook:
             tenant=state.tree.tenant[runs.leaf[run]],
             leaf=runs.leaf[run],
             tier=tier,
+            priority=runs.priority[run],
+            start_ms=runs.start_ms[run],
+            submit_ms=self._submit_ms[run],
             expired=self._loan_expires_ms[run] <= state.now_ms,
             key=(tier, runs.priority[run], self.lost_card_ms(run), -runs.start_ms[run], run),
             flavors=frozenset([runs.flavor[row] for row in rows]),
@@ -122,9 +176,3 @@ class CandidateBook:
 
     def grace_ms(self, run: int) -> int:
         return grace_ms(self._state.policy, self._state.runs.tier[run])
-
-    def reason(self, candidate: Candidate) -> PreemptReason:
-        """The first that applies, in the contract's order."""
-        if candidate.tier == Tier.BATCH:
-            return PreemptReason.YIELD
-        return PreemptReason.LOAN_EXPIRED if candidate.expired else PreemptReason.RECLAIM_NOMINAL

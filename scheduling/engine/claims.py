@@ -1,15 +1,13 @@
-"""SCH-17: what a claim is, and whom it may ask to leave.
-
-Fair-share and priority preemption, which come later, are two more clauses of `may_take`.
-"""
+"""SCH-17: what a claim is, and whom it may ask to leave whatever the shares are. Fair sharing between borrowers is in `fair_share`."""
 
 from dataclasses import dataclass
 
 from scheduling.engine.asks import Option
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.classes import JobClass
+from scheduling.engine.guards import Guards
 from scheduling.engine.state import State
-from scheduling.engine.vocabulary import Tier
+from scheduling.engine.vocabulary import PreemptReason, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,43 +19,77 @@ class Claim:
     own: bool
     flavors: frozenset[int]
     ends_ms: int
+    priority: int
+    submit_ms: int
 
     @property
     def hopeless_key(self) -> tuple[int, ...]:
         return (self.job_class.shape_index, self.job_class.pool, *sorted(self.flavors))
 
 
-def may_take(state: State, ask: Claim, candidate: Candidate) -> bool:
-    """Whether the rules let this claim take this run, as things stand after those already chosen have gone."""
+def reason_to_take(state: State, guards: Guards, ask: Claim, candidate: Candidate) -> PreemptReason | None:
+    """Why the claim may take this run, as things stand after those already chosen have gone; None where no rule says so.
+
+    Of several reasons the first in the contract's order is told.
+    """
     asker = ask.job_class
     if candidate.tenant == asker.tenant:
         if candidate.tier == Tier.BATCH:
-            return True
-        if ask.own and candidate.tier < asker.tier and _stands_above(state, asker.tenant, ask, with_ask=True):
-            return True
-        return _reclaims(state, ask, candidate)
-    return ask.own and _reclaims(state, ask, candidate)
+            return PreemptReason.YIELD
+        if ask.own and candidate.tier < asker.tier and stands_above(state, asker.tenant, ask, with_ask=True):
+            return _of_nominal(candidate)
+    if _reclaims(state, ask, candidate):
+        return _of_nominal(candidate)
+    return PreemptReason.PRIORITY if _outranks(state, guards, ask, candidate) else None
+
+
+def _of_nominal(candidate: Candidate) -> PreemptReason:
+    if candidate.tier == Tier.BATCH:
+        return PreemptReason.YIELD
+    return PreemptReason.LOAN_EXPIRED if candidate.expired else PreemptReason.RECLAIM_NOMINAL
+
+
+def _outranks(state: State, guards: Guards, ask: Claim, candidate: Candidate) -> bool:
+    """Inside one queue and tier: a lower priority leaves, also for an ask that borrows."""
+    asker, within = ask.job_class, state.policy.within_queue
+    if candidate.leaf != asker.leaf or candidate.tier != asker.tier or within == "never":
+        return False
+    if candidate.priority >= ask.priority and not (
+        within == "lower-or-newer-equal-priority"
+        and candidate.priority == ask.priority
+        and candidate.submit_ms > ask.submit_ms
+    ):
+        return False
+    return guards.runs_long_enough(candidate.start_ms)
 
 
 def _reclaims(state: State, ask: Claim, candidate: Candidate) -> bool:
-    """Reclaim of nominal: the asker's side stays inside its own quota, and everything on the victim's side is above its quota.
-
-    The sides are the branches below the lowest node of the tree that both belong to. Across tenants the victim's tenant counts,
-    not its queue: own is what stays inside the tenant's nominal.
-    """
+    """Reclaim of nominal: the asker's side stays inside its own quota, and everything on the victim's side is above its quota."""
     asker = ask.job_class
-    ours, theirs = state.tree.sides(asker.leaf, candidate.leaf)
-    if not ours or not theirs:
+    if not ask.own and candidate.tenant != asker.tenant:
         return False
-    if candidate.tenant != asker.tenant and len(theirs) > 1:
-        theirs = theirs[1:]
-    for index in theirs:
-        if not _stands_above(state, index, ask):
-            return False
+    ours, theirs = state.tree.sides(asker.leaf, candidate.leaf)
+    if not ours or not theirs or not _may_be_reclaimed(state, ask, candidate):
+        return False
+    if not all(stands_above(state, index, ask) for index in between(theirs, candidate, asker.tenant)):
+        return False
     return state.quota_after.within(asker.leaf, ours[-1], ask.option.amounts, asker.tier)
 
 
-def _stands_above(state: State, index: int, ask: Claim, *, with_ask: bool = False) -> bool:
+def _may_be_reclaimed(state: State, ask: Claim, candidate: Candidate) -> bool:
+    reclaim = state.policy.reclaim
+    return reclaim == "any" or (reclaim == "lower-priority" and candidate.priority < ask.priority)
+
+
+def between(theirs: tuple[int, ...], candidate: Candidate, tenant: int) -> tuple[int, ...]:
+    """The nodes of the victim's branch that must stand above their quota.
+
+    Across tenants the victim's tenant counts, not its queue: own is what stays inside the tenant's nominal.
+    """
+    return theirs[1:] if candidate.tenant != tenant and len(theirs) > 1 else theirs
+
+
+def stands_above(state: State, index: int, ask: Claim, *, with_ask: bool = False) -> bool:
     """True where a tree node holds more than its own quota of something that the claim asks for."""
     use, tree = state.quota_after, state.tree
     for column, amount in ask.option.amounts:

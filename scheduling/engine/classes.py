@@ -16,7 +16,7 @@ Key = tuple[int, int, int]
 class JobClass:
     """`blocked_from_ms`: a job that would end at or after this instant cannot start in this cycle; 0 = none can.
 
-    `claim_failed` says that no victims help. `impossible` names why no job of the class can ever run as far as a glance tells
+    `claim_failed`: no victims help a job of this priority or a lower one. `impossible` names why no job of the class can ever run as far as a glance tells
     ("" = it may); `weighed` says that capacity and quota were asked too.
     """
 
@@ -31,7 +31,7 @@ class JobClass:
     ask: Vector
     impossible: str = ""
     blocked_from_ms: int = NEVER + 1
-    claim_failed: bool = False
+    claim_failed: int = -1
     weighed: bool = False
 
 

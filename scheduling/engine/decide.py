@@ -34,6 +34,7 @@ class Decider:
     verdict_of: dict[JobClass, Verdict] = field(default_factory=dict)
     _ends_ms: list[int] = field(default_factory=list)
     """By waiting job: when it ends by its own limit if it starts now."""
+    _priority: list[int] = field(default_factory=list)
     _first_borrower: int = 0
     _timeline: Timeline | None = None
     _heads: dict[int, int] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class Decider:
     def run(self) -> None:
         now_ms, limits = self.state.now_ms, self.state.snapshot.pending.limit_ms.tolist()
         self._ends_ms = [end_of(limit_ms, now_ms) for limit_ms in limits]
+        self._priority = self.state.snapshot.pending.priority.tolist()
         self._first_borrower = len(self.state.borrowers)
         while (job := self.contest.pop()) >= 0:
             job_class = self.contest.class_of(job)
@@ -60,7 +62,8 @@ class Decider:
 
     def _tried_all(self, job: int, job_class: JobClass) -> bool:
         """Most waiting jobs: another of the class, at least as short, found no room and nobody who could make any."""
-        return job_class.claim_failed and self._ends_ms[job] >= job_class.blocked_from_ms
+        failed = self._priority[job] <= job_class.claim_failed
+        return failed and self._ends_ms[job] >= job_class.blocked_from_ms
 
     def _start(self, job: int, job_class: JobClass) -> bool:
         state = self.state
@@ -82,7 +85,11 @@ class Decider:
         No run is stopped for it, so whether the policy evicts does not matter.
         """
         state = self.state
-        if job_class.claim_failed or state.policy.order == "submit" or self.verdict_of.get(job_class) != Verdict.QUOTA:
+        if (
+            job_class.claim_failed >= 0
+            or state.policy.order == "submit"
+            or self.verdict_of.get(job_class) != Verdict.QUOTA
+        ):
             return False
         ends_ms = self._ends_ms[job]
         first = self._first_borrower
@@ -97,12 +104,12 @@ class Decider:
 
     def _claim(self, job: int, job_class: JobClass) -> bool:
         """Others leave for it: evictions and the placement that uses them are one decision (SCH-17)."""
-        if job_class.claim_failed or not self.state.policy.preemption:
+        if self._priority[job] <= job_class.claim_failed or not self.state.policy.preemption:
             return False
         if self.verdict_of.get(job_class) == Verdict.RESERVED or self._is_held_back(job_class):
             return False
         if not claim(self.state, self.rules, self.candidates, job, job_class):
-            job_class.claim_failed = True
+            job_class.claim_failed = self._priority[job]
             return False
         self.waiting.append(job)
         self._spend(job, job_class)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from scheduling.engine.kept import STARTED
 from scheduling.engine.nodes import NodeTable
 from scheduling.engine.opening import free_now, use_by_leaf
-from scheduling.engine.plan import Placement, Plan, Start, Violation, Wait
+from scheduling.engine.plan import Evict, Placement, Plan, Start, Violation, Wait
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
 from scheduling.engine.reservations import is_for, keeps_out, open_windows
@@ -163,6 +163,8 @@ def _only_those_who_may_leave(snapshot: Snapshot, plan: Plan) -> Iterator[Violat
             yield Violation("may-be-evicted", asker, f"{evict.job} may not be evicted")
         elif running.leaving_ms[run] < NEVER or evict.job in seen:
             yield Violation("one-notice", asker, f"{evict.job} is leaving already")
+        elif not _guarded_reason_holds(snapshot, evict, run):
+            yield Violation("may-be-evicted", asker, f"{evict.job} may not leave by {evict.reason.value}")
         if evict.for_job is not None and waits.get(evict.for_job) != WaitCode.KEPT_FOR_PREEMPTED:
             yield Violation("evicted-for-somebody", asker, f"{evict.for_job} does not get the place")
         seen.add(evict.job)
@@ -212,6 +214,19 @@ def _free_of(snapshot: Snapshot, flavor: int) -> int:
     table = NodeTable(snapshot, NEVER)
     cards = free_now(snapshot, table).cards
     return sum(max(0, cards[node]) for node in range(len(table)) if table.flavor[node] == flavor)
+
+
+def _guarded_reason_holds(snapshot: Snapshot, evict: Evict, run: int) -> bool:
+    """Priority is between jobs of one queue and tier; fair sharing is between queues (SCH-17)."""
+    if evict.reason not in {PreemptReason.PRIORITY, PreemptReason.FAIR_SHARE}:
+        return True
+    if evict.for_job not in snapshot.pending.ids:
+        return False
+    pending, running, asker = snapshot.pending, snapshot.running, snapshot.pending.ids.index(evict.for_job)
+    same = (pending.queue[asker], pending.tier[asker]) == (running.queue[run], running.tier[run])
+    if evict.reason == PreemptReason.PRIORITY:
+        return bool(same and pending.priority[asker] >= running.priority[run])
+    return bool(pending.queue[asker] != running.queue[run])
 
 
 def drop(plan: Plan, violations: tuple[Violation, ...]) -> Plan:

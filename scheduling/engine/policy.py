@@ -7,11 +7,20 @@ MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 3_600_000
 
 
+FINAL_SHARE: Final = "less-than-or-equal-to-final-share"
+INITIAL_SHARE: Final = "less-than-initial-share"
+"""Kueue's strategies of fair-share preemption: the asker's share after against the victim queue's share after, or before."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """`durations`: `declared` (the scheduler sees only max_runtime) or `known`. Times in ms, shares in ppm.
 
     Without `queueing` each arrival is placed at once or dropped, by the rule `placement` (SCH-12, `simulate` only).
+    `preemption_strategies`: in which order fair sharing tries Kueue's two; none = borrowers never evict borrowers.
+    `fair_share_claims`: for how many jobs of a pool it evicts in one cycle, the others ask in the next one. `reclaim`: of
+    which borrowers nominal is taken back, `any`, those of `lower-priority`, or `never`. `within_queue`: who leaves for a job of the
+    same queue and tier, `lower-priority`, `lower-or-newer-equal-priority`, or `never`.
     """
 
     preset: str = "default"
@@ -21,6 +30,10 @@ class Policy:
     block: str = "backfill"
     borrowing: bool = True
     preemption: bool = True
+    preemption_strategies: tuple[str, ...] = (FINAL_SHARE, INITIAL_SHARE)
+    fair_share_claims: int = 64
+    reclaim: str = "any"
+    within_queue: str = "lower-priority"
     durations: str = "declared"
     evicted_keep_place: bool = True
     grace_development_ms: int = 300_000

@@ -15,7 +15,7 @@ from scheduling.engine.units import CARD, MAX_SHARE, ONE_PPM, ceil_div
 RESOLUTION: Final = 128
 """Bits. A denominator is capacity × weight: 10**6 cards in milli-cards × ppm × weight in ppm stays far below 2**128."""
 INFINITE: Final = 1 << (4 * RESOLUTION)
-"""Rank of a share over weight 0."""
+"""Above every rank of a share over a weight: shares over weight 0 begin here, and go on by what they would be over weight 1."""
 PERMILLE: Final = 1000
 RESOURCES: Final = ("gpu", CPU, MEMORY, VRAM)
 """Axis of a share vector; cards count by their flavor's weight (card-equivalents)."""
@@ -156,7 +156,11 @@ def over_quota(use: QuotaUse, index: int) -> Fraction:
 
 
 def over_quota_rank(use: QuotaUse, index: int, ask: Sequence[Amount] = (), leaf: int = -1) -> int:
-    """Rank of the over-quota share; with `ask` (at `leaf` below the node) of the share the node would have."""
+    """Rank of the over-quota share; with `ask` (at `leaf` below the node) of the share the node would have.
+
+    Weight 0 ranks above every weight, and two of weight 0 by what they would be over weight 1: else neither could give way to the
+    other without taking it back at once.
+    """
     return _largest_excess(use, index, ask, leaf)[0]
 
 
@@ -179,6 +183,8 @@ def _largest_excess(use: QuotaUse, index: int, ask: Sequence[Amount], leaf: int)
         lendable = tree.lendable(parent, axis, columns) if above else 0
         if lendable:
             share_rank = rank(above * ONE_PPM, lendable * weight)
+            if not weight:
+                share_rank += rank(above, lendable)
             if share_rank > best[0]:
                 best = (share_rank, above, lendable, axis)
     return best

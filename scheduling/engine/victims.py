@@ -1,32 +1,35 @@
 """SCH-17: who leaves so that a claim can start, decided together with the place the claim will take.
 
-Three kinds of claim exist in this version: on the tenant's nominal (from borrowers outside, from lower tiers of its own tenant
-that would stand above nominal, from a sibling queue above its own nominal), and on the batch work of one's own tenant. Batch
-claims nothing. Whom a claim may ask is in `claims`.
+A claim takes nominal back (from borrowers outside, from lower tiers of its own tenant that would stand above nominal, from a
+sibling queue above its own nominal), or shares fairly with other borrowers, or outranks a lower priority of its own queue, or has
+the batch work of its own tenant yield. Batch claims nothing. Whom a claim may ask is in `claims` and `fair_share`, in which order
+it asks in `asking`.
 
 Candidates go in the order of SCH-17: expired loans, borrowers by over-quota share, lower tier, lower priority, least work lost,
 newest start, id. Those already leaving come first of all by being gone from the picture of *after*. Greedy, then a reverse pass
 puts back whoever proved unnecessary.
 """
 
-from collections.abc import Iterator
-from heapq import heappop, heappush
+from collections.abc import Sequence
+from typing import Final
 
-from scheduling.engine.candidates import Candidate, CandidateBook, Rank
-from scheduling.engine.claims import Claim, may_take
+from scheduling.engine.asking import Asking
+from scheduling.engine.candidates import Candidate, CandidateBook
+from scheduling.engine.claims import Claim
 from scheduling.engine.classes import JobClass
 from scheduling.engine.clearing import cheapest_nodes
 from scheduling.engine.fit import end_of, heads_allow, within_pool_share
 from scheduling.engine.nodes import Limits
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.room import RoomCount
-from scheduling.engine.share import over_quota_rank
 from scheduling.engine.state import Kept, State, Victim
 from scheduling.engine.tiers import Standing, TierRules
-from scheduling.engine.vocabulary import Tier, TopologyMode
+from scheduling.engine.vocabulary import PreemptReason, Tier, TopologyMode
 
 MOST_NODES_PER_POD, MOST_NODES = 4, 64
 """How many nodes a claim tries to clear one by one before it gives up."""
+MOST_FREED: Final = 8
+"""How many times its own cards a borrower lets others free in order, wherever they run, before it clears node by node."""
 
 
 def claim(state: State, rules: TierRules, book: CandidateBook, job: int, job_class: JobClass) -> bool:
@@ -38,10 +41,13 @@ def claim(state: State, rules: TierRules, book: CandidateBook, job: int, job_cla
         if standing == Standing.BARRED or not within_pool_share(state, job_class, option):
             continue
         flavors = frozenset(ask.flavor for ask in option.gang if ask.flavor >= 0)
-        ask = Claim(job_class, option, standing == Standing.OWN, flavors, _ends_ms(state, job))
-        found = _Search(state, rules, book, ask).run()
-        if found is not None:
-            _commit(state, book, job, ask, *found)
+        pending, own = state.snapshot.pending, standing == Standing.OWN
+        priority, submit_ms = int(pending.priority[job]), int(pending.submit_ms[job])
+        ask = Claim(job_class, option, own, flavors, _ends_ms(state, job), priority, submit_ms)
+        search = _Search(state, rules, book, ask)
+        placed = search.run()
+        if placed is not None:
+            _commit(state, book, job, ask, search.chosen(), placed)
             return True
     return False
 
@@ -52,12 +58,15 @@ def _ends_ms(state: State, job: int) -> int:
     return end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms + grace_ms)
 
 
-def _commit(state: State, book: CandidateBook, job: int, ask: Claim, chosen: list[Candidate], placed: Placed) -> None:
-    """Make the search's find true: the chosen are out of the picture of *after* already."""
+def _commit(
+    state: State, book: CandidateBook, job: int, ask: Claim, chosen: Sequence[tuple[int, PreemptReason]], placed: Placed
+) -> None:
+    """Make the search's find true: the chosen runs are out of the picture of *after* already."""
     for_job = state.snapshot.pending.ids[job]
-    for candidate in chosen:
-        leaves_ms = state.now_ms + book.grace_ms(candidate.run)
-        state.give_notice(Victim(candidate.run, for_job, book.reason(candidate)), leaves_ms)
+    if any(reason == PreemptReason.FAIR_SHARE for _, reason in chosen):
+        book.fair_claims[ask.job_class.pool] += 1
+    for run, reason in chosen:
+        state.give_notice(Victim(run, for_job, reason), state.now_ms + book.grace_ms(run))
     state.keep(Kept(job, ask.job_class, placed, ask.option.amounts, state.freed_ms(placed)))
 
 
@@ -74,8 +83,8 @@ class _Search:
         """Pods of one role that may stand anywhere have a place as soon as there is room for enough of them."""
         self._chosen: list[Candidate] = []
         self._gone: list[Candidate] = []
-        self._own: list[Candidate] = []
-        self._tried = False
+        self._asking = Asking(state, book, ask)
+        self._freed_m = 0
 
     @property
     def _room(self) -> RoomCount:
@@ -84,30 +93,46 @@ class _Search:
             self._counted = RoomCount(self._state.after, self._largest, self._ask.job_class.pool, self._limits)
         return self._counted
 
-    def run(self) -> tuple[list[Candidate], Placed] | None:
-        """The victims in the order they were chosen, and the place; None where nobody's leaving helps."""
+    def chosen(self) -> list[tuple[int, PreemptReason]]:
+        """The victims' runs in the order they were chosen, each with why it may be taken."""
+        return [(candidate.run, self._asking.reasons[candidate.run]) for candidate in self._chosen]
+
+    def run(self) -> Placed | None:
+        """The place that the leaving of the chosen makes; None, and nobody chosen, where nobody's leaving helps."""
         placed = self._place() if self._ask.own else None
         if placed is None:
-            for candidate in self._candidates():
-                self._vacate(candidate, 1)
-                self._chosen.append(candidate)
-                placed = self._place()
-                if placed is not None:
-                    break
-        if placed is None and self._tried:
+            placed = self._one_by_one()
+        if placed is None and self._asking.asked:
             only_nodes = self._state.quota_after.allows(self._ask.job_class.leaf, self._ask.option.amounts)
             self._put_back(self._chosen)
             placed = self._node_by_node()
             if placed is None and only_nodes:
-                self._remember_hopeless()
+                self._asking.remember_failure()
         if placed is None:
             self._put_back(self._chosen)
             return None
-        return self._chosen, self._drop_unneeded(placed)
+        return self._drop_unneeded(placed)
+
+    def _one_by_one(self) -> Placed | None:
+        """Let candidates go in order until there is a place. A borrower that finds one where others leave anyway takes nobody out, as a claim on nominal does."""
+        for candidate in self._asking.in_order():
+            placed = None if self._ask.own or self._chosen else self._place()
+            if placed is None:
+                if not self._ask.own and self._freed_m >= MOST_FREED * self._ask.option.cards_m > 0:
+                    return None
+                self._freed_m += self._state.runs.total_cards_m(candidate.run)
+                self._vacate(candidate, 1)
+                self._chosen.append(candidate)
+                placed = self._place()
+            if placed is not None:
+                return placed
+        return None
 
     def _put_back(self, chosen: list[Candidate]) -> None:
         while chosen:
             self._vacate(chosen.pop(), -1)
+        if not self._chosen:
+            self._asking.start_over()
 
     def _node_by_node(self) -> Placed | None:
         """Taken in order the candidates are used up before any node is clear: clear the nodes that cost least, one at a time."""
@@ -118,7 +143,7 @@ class _Search:
                 continue
             before, taken = self._room.total, []
             for candidate in leavers:
-                if candidate not in self._gone and may_take(state, self._ask, candidate):
+                if candidate not in self._gone and self._asking.may_take(candidate):
                     self._vacate(candidate, 1)
                     taken.append(candidate)
             if self._room.total == before:
@@ -132,16 +157,10 @@ class _Search:
 
     def _willing(self) -> tuple[dict[int, int], list[Candidate]]:
         """Everybody who may be taken as things stand, in order, and how far each other tenant is above its quota."""
-        state, book, asker = self._state, self._book, self._ask.job_class
+        state = self._state
         column = self._largest.flavor if self._largest.flavor >= 0 else len(state.snapshot.flavors)
-        excess: dict[int, int] = {}
-        ranked = [((not candidate.expired, 0, candidate.key), candidate) for candidate in self._own]
-        for rank, tenant in book.borrowers() if self._ask.own else ():
-            line = [] if tenant == asker.tenant else [c for c in book.of_tenant(tenant) if self._is_useful(c)]
-            if line and may_take(state, self._ask, line[0]):
-                excess[tenant] = state.quota_after.borrows(tenant, column)
-                ranked += [((not candidate.expired, rank[1], candidate.key), candidate) for candidate in line]
-        return excess, [candidate for _, candidate in sorted(ranked, key=lambda entry: entry[0])]
+        willing, givers = self._asking.willing()
+        return {tenant: state.quota_after.borrows(tenant, column) for tenant in givers}, willing
 
     def _vacate(self, candidate: Candidate, sign: int) -> None:
         """Take a candidate out (sign -1: put it back), keeping count of the room for the claim's largest pods."""
@@ -149,6 +168,7 @@ class _Search:
         state.vacate(candidate.run, state.after, state.quota_after, sign)
         if state.heads:
             state.vacate_head_nodes(candidate.run, sign)
+        self._asking.moved(candidate)
         room.recount([node for node, _ in state.runs.footprint(candidate.run)])
         if sign > 0:
             self._gone.append(candidate)
@@ -195,79 +215,3 @@ class _Search:
         if len(self._chosen) == before:
             return placed
         return self._place() or placed
-
-    def _candidates(self) -> Iterator[Candidate]:
-        """One by one; who may be taken and whose share is largest is asked anew after every choice."""
-        book, tenant = self._book, self._ask.job_class.tenant
-        own = self._own = self._list_own(book.of_tenant(tenant))
-        if not own and (not self._ask.own or self._ask.hopeless_key in book.hopeless or self._lacks_quota()):
-            return
-        self._tried = True
-        touched: list[tuple[Rank, int, int, list[Candidate]]] = []
-        self._push(touched, tenant, own, 0)
-        # The book's own list: it stands still until a claim succeeds, and then nobody asks for more.
-        outside = (entry for entry in (book.borrowers() if self._ask.own else ()) if entry[1] != tenant)
-        upcoming = next(outside, None)
-        while touched or upcoming:
-            if upcoming and (not touched or upcoming < touched[0][:2]):
-                self._push(touched, upcoming[1], book.of_tenant(upcoming[1]), 0)
-                upcoming = next(outside, None)
-                continue
-            _, taken_from, place, line = heappop(touched)
-            if may_take(self._state, self._ask, line[place]):
-                yield line[place]
-            elif taken_from != tenant:
-                continue
-            self._push(touched, taken_from, line, place + 1)
-
-    def _list_own(self, line: list[Candidate]) -> list[Candidate]:
-        """Whom the claim may take of its own tenant. The rules look at a run's queue and tier only, so one speaks for its like."""
-        may: dict[tuple[int, int], bool] = {}
-        own = []
-        for candidate in line:
-            if self._is_useful(candidate):
-                kind = (candidate.leaf, candidate.tier)
-                if kind not in may:
-                    may[kind] = may_take(self._state, self._ask, candidate)
-                if may[kind]:
-                    own.append(candidate)
-        return own
-
-    def _push(
-        self, touched: list[tuple[Rank, int, int, list[Candidate]]], tenant: int, line: list[Candidate], place: int
-    ) -> None:
-        """Put a tenant's next useful candidate among those to choose from, ranked by the tenant's share as it is now."""
-        while place < len(line) and not self._is_useful(line[place]):
-            place += 1
-        if place == len(line):
-            return
-        ask = self._ask
-        if tenant == ask.job_class.tenant:
-            share = over_quota_rank(self._state.quota_after, tenant, ask.option.amounts, ask.job_class.leaf)
-        else:
-            share = self._book.share_rank(tenant)
-        heappush(touched, ((not line[place].expired, -share, line[place].key), tenant, place, line))
-
-    def _is_useful(self, candidate: Candidate) -> bool:
-        """Whether the run holds anything the claim could use: a card of its flavors; for CPU-only claims, anything of the pool."""
-        if self._ask.flavors:
-            return not self._ask.flavors.isdisjoint(candidate.flavors)
-        return self._ask.job_class.pool in candidate.pools
-
-    def _lacks_quota(self) -> bool:
-        """True where the claim's own side has no room however many borrowers leave."""
-        state, job_class = self._state, self._ask.job_class
-        use, tree = state.quota_after, state.tree
-        return any(
-            use.at(index, column) + use.arriving(job_class.leaf, index, column, amount, 0)
-            > tree.potential(index, column)
-            for column, amount in self._ask.option.amounts
-            if tree.limited[column]
-            for index in (job_class.leaf, job_class.tenant)
-        )
-
-    def _remember_hopeless(self) -> None:
-        """Where only nodes were missing, others of this shape need not ask the same borrowers again in this cycle."""
-        state, job_class = self._state, self._ask.job_class
-        if len(state.tree.path[job_class.tenant]) <= 2 and not self._own:
-            self._book.hopeless.add(self._ask.hopeless_key)

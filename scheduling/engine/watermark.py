@@ -137,7 +137,7 @@ def _over_committed(state: State, rules: TierRules, book: CandidateBook, pool: i
                 continue
             batch = [one for one in line if one.tier == Tier.BATCH]
             first = (batch or line)[0]
-            rank = (not batch, -book.share_rank(tenant), not first.expired, first.key)
+            rank = (not batch, book.share(tenant), not first.expired, first.key)
             if best is None or rank < best[0]:
                 best = (rank, first)
         if best is None:

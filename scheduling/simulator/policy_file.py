@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from berth.common.shown import cut, shown
-from scheduling.engine.policy import PRESETS, Policy
+from scheduling.engine.policy import FINAL_SHARE, INITIAL_SHARE, PRESETS, Policy
 from scheduling.simulator import quantities
 from scheduling.simulator.documents import Fields, Scalar, Value, parse_yaml
 from scheduling.simulator.problems import Problems, WrongValueError
@@ -20,6 +20,12 @@ KEYS: dict[str, tuple[str, Parse]] = {
     "placement": ("placement", quantities.one_of("default", "fgd", "bestfit", "random")),
     "borrowing": ("borrowing", quantities.flag),
     "preemption": ("preemption", quantities.flag),
+    "fair_share_claims": ("fair_share_claims", quantities.between(0, 1_000_000)),
+    "reclaim": ("reclaim", quantities.one_of("any", "lower-priority", "never")),
+    "within_queue": (
+        "within_queue",
+        quantities.one_of("lower-priority", "lower-or-newer-equal-priority", "never"),
+    ),
     "durations": ("durations", quantities.one_of("declared", "known")),
     "evicted_keep_place": ("evicted_keep_place", quantities.flag),
     "grace_development_s": ("grace_development_ms", quantities.milliseconds),
@@ -48,6 +54,8 @@ KEYS: dict[str, tuple[str, Parse]] = {
 }
 """Override as written in a file -> field of `Policy` and how it is read. Times are seconds, shares 0 to 1."""
 
+STRATEGIES = (FINAL_SHARE, INITIAL_SHARE)
+
 
 def parse_policy(text: str, file: str) -> Policy:
     """The policy of a policy file. Raises `InvalidFileError` with all problems."""
@@ -70,8 +78,18 @@ def read_policy(value: Value | None, path: str, problems: Problems) -> Policy:
     changes = {name: fields.take(key, parse, getattr(policy, name)) for key, (name, parse) in KEYS.items()}
     if changes["queueing"] and changes["placement"] != "default":
         fields.problem("placement", "a placement of its own needs queueing: false")
+    if fields.value("preemption_strategies") is not None:
+        changes["preemption_strategies"] = _strategies(fields)
     fields.close()
     return replace(policy, **changes)
+
+
+def _strategies(fields: Fields) -> tuple[str, ...]:
+    """One or both of them, in any order, or none."""
+    found = tuple(fields.words("preemption_strategies", quantities.one_of(*STRATEGIES)))
+    if len(set(found)) != len(found):
+        fields.problem("preemption_strategies", "each may be named once")
+    return found
 
 
 def preset_name(text: str) -> str:

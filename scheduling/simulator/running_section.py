@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 from berth.common.shown import shown
+from scheduling.engine.policy import HOUR_MS
 from scheduling.engine.snapshot import RoleAsk
 from scheduling.engine.units import CARD, NEVER, UNLIMITED
 from scheduling.simulator import quantities
@@ -10,6 +11,9 @@ from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.documents import Fields
 from scheduling.simulator.job_fields import JobEntry, read_job
 from scheduling.simulator.tables import HeldPod, RunningEntry
+
+LONG_MS = HOUR_MS
+"""How long a run has been there, at least, whose file does not say since when: long enough for every guard of SCH-17."""
 
 
 def read_running(document: Fields, cluster: Cluster, now_ms: int) -> list[RunningEntry]:
@@ -30,7 +34,7 @@ def read_running(document: Fields, cluster: Cluster, now_ms: int) -> list[Runnin
 
 def _read_run(fields: Fields, cluster: Cluster, now_ms: int) -> RunningEntry:
     job = read_job(fields, cluster, now_ms, running=True)
-    start_ms = fields.take("started", quantities.instant, job.submit_ms)
+    start_ms = fields.take("started", quantities.instant, min(job.submit_ms, now_ms - LONG_MS))
     cards = _read_cards(fields, cluster)
     pods = tuple(_pods(job, cluster, cards))
     for node, indexes in cards.items():

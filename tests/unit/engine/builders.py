@@ -185,6 +185,11 @@ class World:
         self.reserved_rows.append((name, queue, tier, gpu, nodes, kind, ago, lasts, flavor))
         return self
 
+    def evicted(self, evictor: str, victim: str, job: str, *, ago: float) -> "World":
+        """A run of `victim`'s first queue left for one of `evictor`'s, so many seconds ago."""
+        self.evictions_rows.append((f"{evictor}/main", f"{victim}/main", job, ago))
+        return self
+
     def _job(self, job: str, queue: str, tier: str, priority: int, submitted: float, ask: dict[str, Any]) -> Job:
         roles = ask.pop("roles", None)
         if roles is None:

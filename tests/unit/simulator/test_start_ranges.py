@@ -40,7 +40,7 @@ def _from_now(estimate: Estimate, now_ms: int) -> Estimate:
     return StartRange(*(at - now_ms for at in (estimate.earliest_ms, estimate.likely_ms, estimate.latest_ms)))
 
 
-LIMITED = ', started: "2026-11-29T09:20:00Z", max_runtime: 6000'
+LIMITED = ', started: "2026-11-29T09:20:00Z", max_runtime: 6000, priority: 600'
 """60 of its 100 minutes are left at 10:00."""
 
 
