@@ -202,7 +202,14 @@ class _Replayer:
         aged = world.order_ms[jobs] + np.array(limits, dtype=np.int64)[self.trace.tier[jobs]]
         expiries = [loan.expires_ms for held in world.held.values() for loan in held.loans]
         later = [int(at) for at in aged[aged > now_ms]] + [at for at in expiries if at > now_ms]
-        return min([*later, watch_ms])
+        return min([*later, watch_ms, self._guard_ends_ms(now_ms)])
+
+    def _guard_ends_ms(self, now_ms: int) -> int:
+        """When the next run has had its minimum time: from then on it may have to leave."""
+        if not self.policy.preemption or not self.policy.minimum_run_ms or not self.world.running:
+            return NEVER
+        ends = self.world.start_ms[np.array(self.world.running, dtype=np.int64)] + self.policy.minimum_run_ms
+        return int(ends[ends > now_ms].min(initial=NEVER))
 
     def _result(self) -> Replay:
         last_ms = self.meters.now_ms

@@ -145,3 +145,28 @@ def test_the_order_of_rows_changes_nothing() -> None:
 
     assert jobs_csv(there) == jobs_csv(back)
     assert {**summarise(there), "plan_ms": 0} == {**summarise(back), "plan_ms": 0}
+
+
+@pytest.mark.parametrize(("keeps", "first"), [("true", "old"), ("false", "other")])
+def test_case_38_an_evicted_job_comes_back_by_its_submit_or_by_its_eviction(keeps: str, first: str) -> None:
+    """`old` leaves for `high` at 700 s, when `other` of the same priority has waited since 650 s."""
+    header = HEADER + ",priority"
+    rows = ["old,a,q,0,1000,1,8,500", "other,a,q,650,100,1,8,500", "high,a,q,700,100,1,8,800"]
+    policy = f"{{preset: default, evicted_keep_place: {keeps}}}"
+
+    found = jobs_of(run(one_pool(), rows, policy=policy, header=header))
+
+    assert found["high"]["start_s"] == "700"
+    assert found["other"]["start_s"] == ("1100" if first == "old" else "800")
+    assert found["old"]["end_s"] == ("1100" if first == "old" else "1200")
+
+
+def test_a_borrower_gives_way_as_soon_as_it_has_run_its_minimum_time() -> None:
+    """b holds all 16 of a pool nobody owns from 0 s; a asks at 100 s and has its half when ten minutes are over; at 3,600 s b has its own back."""
+    text = one_pool(gpus=16, a=0, b=0).replace("[{name: root}]", "[{name: root, quota: {gpu: {g: {nominal: 16}}}}]")
+    rows = [f"b{n},b,q,0,3600,1,4" for n in range(4)] + [f"a{n},a,q,100,3600,1,4" for n in range(4)]
+
+    starts = {job: row["start_s"] for job, row in jobs_of(run(text, rows)).items()}
+
+    assert [starts[f"b{n}"] for n in range(4)] == ["0"] * 4
+    assert sorted(starts[f"a{n}"] for n in range(4)) == ["4200", "4200", "600", "600"]
