@@ -137,7 +137,7 @@ def reserve_head(state: State, rules: TierRules, timeline: Timeline, job: int, j
     if job_class in timeline.endless:
         return None
     endings = timeline.endings()
-    found = [_earliest(state, rules, job_class, option, endings) for option in job_class.options]
+    found = [_earliest(state, rules, job_class, option, endings) for option in job_class.smallest]
     places = [place for place in found if place is not None]
     if not places:
         timeline.endless.add(job_class)

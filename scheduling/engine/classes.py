@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from scheduling.engine.asks import Option, list_options
+from scheduling.engine.elastic import list_sizes
 from scheduling.engine.share import DominantShares, Vector
 from scheduling.engine.snapshot import Shape, Snapshot
 from scheduling.engine.units import NEVER
@@ -16,7 +17,9 @@ Key = tuple[int, int, int]
 class JobClass:
     """`blocked_from_ms`: a job that would end at or after this instant cannot start in this cycle; 0 = none can.
 
-    `claim_failed`: no victims help a job of this priority or a lower one. `impossible` names why no job of the class can ever run as far as a glance tells
+    `sizes` are the options at every size that a start may have, the full one first (SCH-10); `smaller_blocked_from_ms` is
+    `blocked_from_ms` of the smaller ones. `claim_failed`: no victims help a job of this priority or a lower one. `impossible`
+    names why no job of the class can ever run as far as a glance tells
     ("" = it may); `weighed` says that capacity and quota were asked too.
     """
 
@@ -33,6 +36,13 @@ class JobClass:
     blocked_from_ms: int = NEVER + 1
     claim_failed: int = -1
     weighed: bool = False
+    sizes: tuple[tuple[Option, ...], ...] = ()
+    smaller_blocked_from_ms: int = NEVER + 1
+
+    @property
+    def smallest(self) -> tuple[Option, ...]:
+        """The options at the size below which no job of the class starts."""
+        return self.sizes[-1] if self.sizes else self.options
 
 
 class ClassBook:
@@ -42,6 +52,7 @@ class ClassBook:
         self._snapshot, self._tenant_of, self._shares = snapshot, tenant_of, shares
         self._classes: dict[Key, JobClass] = {}
         self._options: dict[tuple[int, int], tuple[Option, ...]] = {}
+        self._sizes: dict[tuple[int, int], tuple[tuple[Option, ...], ...]] = {}
 
     def of(self, queue: int, shape: int, tier: int) -> JobClass:
         key = (queue, shape, tier)
@@ -56,6 +67,7 @@ class ClassBook:
         if options is None:
             options = list_options(shape, row.pool, self._snapshot.flavors)
             self._options[shape_index, row.pool] = options
+            self._sizes[shape_index, row.pool] = list_sizes(shape, options, len(self._snapshot.flavors))
         impossible = ""
         if find_unsupported(shape, self._snapshot.flavors):
             impossible = "unsupported"
@@ -65,4 +77,5 @@ class ClassBook:
             queue=queue, leaf=row.node, tenant=self._tenant_of[row.node], tier=tier, pool=row.pool,
             shape_index=shape_index, shape=shape, options=options,
             ask=self._shares.vector(options[0].amounts) if options else (0, 0, 0, 0), impossible=impossible,
+            sizes=self._sizes[shape_index, row.pool],
         )  # fmt: skip

@@ -6,6 +6,7 @@ from scheduling.engine.classes import ClassBook
 from scheduling.engine.decide import Decider
 from scheduling.engine.drain import drain
 from scheduling.engine.explain import explain_waits
+from scheduling.engine.growth import resize_running
 from scheduling.engine.holds import sort_pending
 from scheduling.engine.impossible import Capacity
 from scheduling.engine.kept import Promises, print_backfill
@@ -75,6 +76,9 @@ def _print_plan(state: State, promises: Promises, decider: Decider, barred: dict
     splitter = Splitter(state, lenders)
     splitter.run()
     end_strict_loans(state, splitter.now_own)
+    waiting = (contest.class_of(job) for job in decider.waiting if job not in state.kept)
+    able = (job_class for job_class in waiting if job_class not in decider.impossible)
+    resizes = (*resizes, *resize_running(state, decider.rules, contest.classes, cards, able))
     reserves = promises.reserves()
     backfills, replaced = print_backfill(
         state, [(head.job, head.placed, head.amounts, head.at_ms) for head in state.heads]

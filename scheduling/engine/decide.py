@@ -6,7 +6,7 @@ from scheduling.engine.backfill import Timeline, reserve_head
 from scheduling.engine.candidates import CandidateBook
 from scheduling.engine.classes import JobClass
 from scheduling.engine.displace import displace_borrowers
-from scheduling.engine.fit import Verdict, commit_start, end_of, find_start
+from scheduling.engine.fit import Verdict, commit_start, end_of, find_smaller, find_start
 from scheduling.engine.impossible import Capacity, Impossible
 from scheduling.engine.order import Contest
 from scheduling.engine.reservations import beside_kept
@@ -56,14 +56,19 @@ class Decider:
                 self.behind.add(job)
                 self.waiting.append(job)
             elif self._tried_all(job, job_class) or not (
-                self._start(job, job_class) or self._displace(job, job_class) or self._claim(job, job_class)
+                self._start(job, job_class)
+                or self._displace(job, job_class)
+                or self._claim(job, job_class)
+                or self._start_smaller(job, job_class)
             ):
                 self._wait(job, job_class)
 
     def _tried_all(self, job: int, job_class: JobClass) -> bool:
         """Most waiting jobs: another of the class, at least as short, found no room and nobody who could make any."""
-        failed = self._priority[job] <= job_class.claim_failed
-        return failed and self._ends_ms[job] >= job_class.blocked_from_ms
+        ends_ms = self._ends_ms[job]
+        if len(job_class.sizes) > 1 and ends_ms < job_class.smaller_blocked_from_ms:
+            return False
+        return self._priority[job] <= job_class.claim_failed and ends_ms >= job_class.blocked_from_ms
 
     def _start(self, job: int, job_class: JobClass) -> bool:
         state = self.state
@@ -115,6 +120,19 @@ class Decider:
         self._spend(job, job_class)
         return True
 
+    def _start_smaller(self, job: int, job_class: JobClass) -> bool:
+        """SCH-10: the largest smaller size, once the full one fits neither at once nor by anybody's leaving (case 36)."""
+        ends_ms = self._ends_ms[job]
+        if len(job_class.sizes) < 2 or ends_ms >= job_class.smaller_blocked_from_ms:
+            return False
+        fit = find_smaller(self.state, self.rules, job_class, ends_ms)
+        if fit.verdict == Verdict.FITS:
+            commit_start(self.state, self.rules, job, job_class, fit, ends_ms)
+            self._spend(job, job_class)
+            return True
+        job_class.smaller_blocked_from_ms = ends_ms if fit.verdict == Verdict.RESERVED else 0
+        return False
+
     def _is_held_back(self, job_class: JobClass) -> bool:
         """Nobody leaves, and no place is kept, for work that may not start: over-committed (SCH-15), on reserved cards (SCH-18)."""
         state = self.state
@@ -123,7 +141,7 @@ class Decider:
         return not any(
             may_start(state, self.rules, job_class, option)
             and beside_kept(state, job_class, option.gang, option.amounts)
-            for option in job_class.options
+            for option in job_class.smallest
         )
 
     def _spend(self, job: int, job_class: JobClass) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
+from scheduling.engine.elastic import largest_fitting
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.quota import Amount
 from scheduling.engine.reservations import beside_kept
@@ -38,11 +39,21 @@ _CLOSENESS = {Verdict.BARRED: 0, Verdict.QUOTA: 1, Verdict.NODES: 2, Verdict.RES
 
 
 def find_start(
-    state: State, rules: TierRules, job_class: JobClass, ends_ms: int, *, only: Set[int] | None = None
+    state: State,
+    rules: TierRules,
+    job_class: JobClass,
+    ends_ms: int,
+    *,
+    only: Set[int] | None = None,
+    options: Sequence[Option] | None = None,
 ) -> Fit:
-    """The first flavor choice that fits now, choices inside nominal before those that borrow; else how near it came."""
+    """The first flavor choice that fits now, choices inside nominal before those that borrow; else how near it came.
+
+    `options` are those of a smaller size; without them the full one is looked at.
+    """
     closest = _BARRED
-    standings = [(rules.standing(state.quota_after, job_class, option.amounts), option) for option in job_class.options]
+    choices = job_class.options if options is None else options
+    standings = [(rules.standing(state.quota_after, job_class, option.amounts), option) for option in choices]
     for wanted in (Standing.OWN, Standing.BORROW):
         for standing, option in standings:
             if standing is not wanted:
@@ -53,6 +64,17 @@ def find_start(
             if _CLOSENESS[fit.verdict] > _CLOSENESS[closest.verdict]:
                 closest = fit
     return closest
+
+
+def find_smaller(state: State, rules: TierRules, job_class: JobClass, ends_ms: int) -> Fit:
+    """SCH-10: the largest size below the full one that fits now; else how near the smallest came."""
+
+    def attempt(options: Sequence[Option]) -> Fit | None:
+        fit = find_start(state, rules, job_class, ends_ms, options=options)
+        return fit if fit.verdict == Verdict.FITS else None
+
+    found = largest_fitting(job_class.sizes[1:], attempt)
+    return found or find_start(state, rules, job_class, ends_ms, options=job_class.smallest)
 
 
 def _try(
@@ -126,9 +148,16 @@ def commit_start(state: State, rules: TierRules, job: int, job_class: JobClass, 
 
 
 def find_later(
-    state: State, rules: TierRules, job_class: JobClass, ask: PodAsk, ends_ms: int, *, borrows: bool
+    state: State,
+    rules: TierRules,
+    job_class: JobClass,
+    ask: PodAsk,
+    ends_ms: int,
+    *,
+    borrows: bool,
+    only: Set[int] | None = None,
 ) -> Placed | None:
-    """Room for all pods of a role outside the gang, in the same bucket and under the same rules.
+    """Room for more pods of a running job, of a role outside the gang or of one that grows, in its bucket and under the same rules.
 
     It never makes a job borrow that does not yet (`borrows`): reclaim takes a whole run, and a gang inside its nominal is safe from it.
     """
@@ -143,7 +172,9 @@ def find_later(
     if not beside_kept(state, job_class, (ask,), amounts):
         return None
     anywhere = Shape(roles=job_class.shape.roles)
-    return place_gang(state.usable, (ask,), anywhere, pool=job_class.pool, limits=state.limits_for(job_class, ends_ms))
+    return place_gang(
+        state.usable, (ask,), anywhere, pool=job_class.pool, limits=state.limits_for(job_class, ends_ms), only=only
+    )
 
 
 def _sum(one: Sequence[Amount], other: Sequence[Amount]) -> tuple[Amount, ...]:

@@ -32,7 +32,7 @@ class Capacity:
     def find(self, job_class: JobClass) -> Impossible | None:
         """Why no flavor choice can ever run, judged by the choice that comes nearest; None where one can."""
         problems = [self._quota(job_class, option) or self._nodes(job_class, place, option)
-                    for place, option in enumerate(job_class.options)]  # fmt: skip
+                    for place, option in enumerate(job_class.smallest)]  # fmt: skip
         if not problems:
             return Impossible("flavor")
         return None if None in problems else problems[0]

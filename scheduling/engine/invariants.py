@@ -33,6 +33,7 @@ def check(snapshot: Snapshot, plan: Plan, now_ms: int = -1) -> tuple[Violation, 
         _quota_not_over,
         _only_those_who_may_leave,
         _watermark_takes_over_committed,
+        _resizes_inside_ranges,
     )
     found = [violation for rule in rules for violation in rule(snapshot, plan)]
     return (*found, *(_reserved_cards_left(snapshot, plan, now_ms) if now_ms >= 0 else ()))
@@ -186,6 +187,29 @@ def _watermark_takes_over_committed(snapshot: Snapshot, plan: Plan) -> Iterator[
         over = any(rules.over_backed(use, tree.tenant[queue.node], column, queue.pool) for column in columns)
         if pool.factor_ppm <= ONE_PPM or pool.samples_above < 1 or not over:
             yield Violation("watermark-over-committed", (evict.job,), f"{queue.tenant}/{queue.name} in {pool.name}")
+
+
+def _resizes_inside_ranges(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
+    """SCH-10: one role of a job at a time, between its minimum and its full size, by pods that are there or new, and no one leaving."""
+    running, place = snapshot.running, {job: index for index, job in enumerate(snapshot.running.ids)}
+    leaving = {evict.job for evict in plan.evicts}
+    seen: set[Id] = set()
+    for resize in plan.resizes:
+        run = place.get(resize.job, -1)
+        roles = snapshot.shapes[int(running.shape[run])].roles if run >= 0 else ()
+        at = next((index for index, role in enumerate(roles) if role.name == resize.role), -1)
+        if at < 0:
+            yield Violation("resize", (resize.job,), f"{resize.job} has no role {resize.role} that runs")
+            continue
+        rows = ((snapshot.pods.run == run) & (snapshot.pods.role == at)).nonzero()[0]
+        ranks = set(snapshot.pods.rank[rows].tolist())
+        role, new = roles[at], len(ranks) + len(resize.added) - len(resize.removed)
+        fits = role.minimum <= new <= role.replicas if role.in_gang else new == role.replicas
+        known = set(resize.removed) <= ranks and not ranks.intersection(pod.index for pod in resize.added)
+        again = role.in_gang and (resize.job in seen or resize.job in leaving)
+        if not fits or not known or again or (resize.old, resize.new) != (len(ranks), new):
+            yield Violation("resize", (resize.job,), f"{resize.job}/{resize.role}: {resize.old} to {resize.new}")
+        seen |= {resize.job} if role.in_gang else set()
 
 
 def _reserved_cards_left(snapshot: Snapshot, plan: Plan, now_ms: int) -> Iterator[Violation]:

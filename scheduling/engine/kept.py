@@ -6,6 +6,7 @@ lowered) is released, and the job competes like any other.
 """
 
 from collections.abc import Sequence
+from itertools import product
 
 from scheduling.engine.classes import ClassBook, JobClass
 from scheduling.engine.fit import Verdict, commit_start, end_of, find_start
@@ -46,8 +47,8 @@ class Promises:
     def _keep_again(self, job: int, reservation: Reservation) -> bool:
         """On the nodes it had; where one of them is no use any more, on whatever will be free."""
         job_class = self._class_of(job)
-        for only in (frozenset(reservation.nodes), None):
-            for option in job_class.options:
+        for options, only in product(job_class.sizes, (frozenset(reservation.nodes), None)):
+            for option in options:
                 allowed = self._rules.standing(self._state.quota_after, job_class, option.amounts) != Standing.BARRED
                 if allowed and self._state.quota_after.allows(job_class.leaf, option.amounts):
                     placed = place_gang(self._state.after, option.gang, job_class.shape, pool=job_class.pool, only=only)
@@ -63,8 +64,8 @@ class Promises:
         state = self._state
         kept = state.forget(job)
         ends_ms = end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms)
-        for only in (frozenset(nodes_of(kept.placed)), None):
-            fit = find_start(state, self._rules, kept.job_class, ends_ms, only=only)
+        for options, only in product(kept.job_class.sizes, (frozenset(nodes_of(kept.placed)), None)):
+            fit = find_start(state, self._rules, kept.job_class, ends_ms, only=only, options=options)
             if fit.verdict == Verdict.FITS:
                 commit_start(state, self._rules, job, kept.job_class, fit, ends_ms)
                 self.releases.append(Release(self._carried.pop(job).id, STARTED))

@@ -223,6 +223,8 @@ class Running:
     split_known: Flags
     had_roles: Mapping[int, frozenset[int]] = field(default_factory=dict)
     """By row: roles outside the gang that had pods in this run, also where those have ended: they joined once and do not again."""
+    wanted: Mapping[int, int] = field(default_factory=dict)
+    """By row: the size that an elastic job asked for itself (SCH-10)."""
 
     def __len__(self) -> int:
         return len(self.ids)

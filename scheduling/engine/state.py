@@ -107,6 +107,8 @@ class State:
     """When the last of those who leave a node should be gone."""
     held_back: dict[int, HoldBack] = field(default_factory=dict)
     """Pools that were relieved lately (SCH-15)."""
+    shrunk: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Runs that give pods up for a claim of this cycle, with the rows of those pods (SCH-10)."""
     kept_aside: "KeptAside | None" = None
     """What reservations and pools' fractions keep from some of the waiting jobs; None where nothing is (SCH-18)."""
 

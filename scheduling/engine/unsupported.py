@@ -23,8 +23,6 @@ def find_unsupported(shape: Shape, flavors: Sequence[Flavor]) -> tuple[tuple[str
     for index, role in enumerate(shape.roles):
         if role.cards_m % CARD:
             problems.append((f"roles[{index}].resources.gpu", "fractional-cards"))
-        if role.minimum < role.replicas:
-            problems.append((f"roles[{index}].min_replicas", "elastic"))
         if role.cards_m and any(flavors[flavor].mode not in ACCEPTED_MODES for flavor in role.flavors):
             problems.append((f"roles[{index}].resources.flavors", "card-mode"))
     return tuple(problems)

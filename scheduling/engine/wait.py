@@ -86,7 +86,7 @@ class ReasonBook:
         found = self._reasons.get(job_class)
         if found is None:
             nearest = max(
-                (self._of_option(job_class, option, place) for place, option in enumerate(job_class.options)),
+                (self._of_option(job_class, option, place) for place, option in enumerate(job_class.smallest)),
                 key=lambda reason: _ORDER[reason.code],
             )
             found = self._reasons[job_class] = nearest

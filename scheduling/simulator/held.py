@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduling.engine.plan import Start
+from scheduling.engine.plan import Placement, Resize, Start
 from scheduling.engine.snapshot import I64, Loan, Pods
 from scheduling.simulator.frozen import frozen
 
@@ -38,6 +38,13 @@ class Held:
 
 def hold(start: Start, roles: Sequence[str], node_index: Mapping[Any, int], flavor_index: Mapping[Any, int]) -> Held:
     """What a start takes. Ids become indexes; loans come apart."""
+    return hold_pods(start.pods, roles, node_index, flavor_index)
+
+
+def hold_pods(
+    pods: Sequence[Placement], roles: Sequence[str], node_index: Mapping[Any, int], flavor_index: Mapping[Any, int]
+) -> Held:
+    """What these pods take, without loans."""
     rows = sorted(
         (
             (
@@ -53,10 +60,31 @@ def hold(start: Start, roles: Sequence[str], node_index: Mapping[Any, int], flav
             ),
             pod.cards,
         )
-        for pod in start.pods
+        for pod in pods
     )
-    block = np.array([row for row, _ in rows], dtype=np.int64).T
+    block = np.array([row for row, _ in rows], dtype=np.int64).reshape(-1, 9).T
     return Held(block=frozen(np.ascontiguousarray(block)), cards=tuple(cards for _, cards in rows))
+
+
+def resized(
+    held: Held, resize: Resize, roles: Sequence[str], node_index: Mapping[Any, int], flavor_index: Mapping[Any, int]
+) -> Held:
+    """The run with the pods of a resize added, all of them own, or taken away."""
+    role = roles.index(resize.role)
+    stay = [
+        pod
+        for pod in range(held.block.shape[1])
+        if held.block[ROLE, pod] != role or int(held.block[RANK, pod]) not in resize.removed
+    ]
+    more = hold_pods(resize.added, roles, node_index, flavor_index)
+    block = np.concatenate([held.block[:, stay], more.block], axis=1)
+    cards = [*(held.cards[pod] for pod in stay), *more.cards]
+    order = np.lexsort((block[RANK], block[ROLE])).tolist()
+    return Held(
+        block=frozen(np.ascontiguousarray(block[:, order])),
+        cards=tuple(cards[pod] for pod in order),
+        loans=held.loans,
+    )
 
 
 def with_borrowed(held: Held, amounts: Mapping[tuple[int, int], int]) -> Held:

@@ -173,7 +173,7 @@ def _role(fields: Fields, cluster: Cluster, queue: int) -> RoleAsk:
     ask = RoleAsk(
         name=fields.take("name", quantities.word, "worker"),
         replicas=replicas,
-        minimum=replicas,
+        minimum=min(minimum, replicas),
         cards_m=cards_m,
         flavors=(),
         cpu_m=resources.take("cpu", quantities.millicores, 0),
@@ -223,8 +223,6 @@ def elastic_problems(minimum: int, replicas: int) -> list[str]:
     """What is wrong with a minimum, if anything."""
     if minimum > replicas:
         return [f"must be at most replicas ({replicas}), is {minimum}"]
-    if minimum < replicas:
-        return [f"elastic sizes (SCH-10) are not supported yet: must equal replicas ({replicas}), is {minimum}"]
     return []
 
 
@@ -233,6 +231,7 @@ def _nodes(fields: Fields, cluster: Cluster, role: RoleAsk) -> tuple[int, ...]:
     unknown = [name for name in names if name not in cluster.node_index]
     for name in dict.fromkeys(unknown):
         fields.problem("nodes", f"unknown node {shown(name)}")
-    if len(names) != role.replicas:
-        fields.problem("nodes", f"names {len(names)} nodes for {role.replicas} pods; one entry a pod is needed")
+    if not role.minimum <= len(names) <= role.replicas:
+        pods = str(role.replicas) if role.minimum == role.replicas else f"{role.minimum} to {role.replicas}"
+        fields.problem("nodes", f"names {len(names)} nodes for {pods} pods; one entry a pod is needed")
     return tuple(cluster.node_index[name] for name in names if name not in unknown)

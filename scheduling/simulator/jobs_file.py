@@ -95,14 +95,15 @@ class _JobReader:
         queue = self._queue(row)
         default_tier = self._cluster.default_tiers[queue] if queue >= 0 else Tier.DEVELOPMENT
         pods = row.need("pods", quantities.between(1, LARGEST_REPLICAS), 1)
-        for wrong in elastic_problems(row.take("min_pods", quantities.between(1, LARGEST_REPLICAS), pods), pods):
+        minimum = row.take("min_pods", quantities.between(1, LARGEST_REPLICAS), pods)
+        for wrong in elastic_problems(minimum, pods):
             row.problem("min_pods", wrong.replace("replicas", "pods"))
         cards_m = row.take("gpus_per_pod", self._cards, 0)
         mode, level = self._topology(row)
         role = RoleAsk(
             name=ROLE,
             replicas=pods,
-            minimum=pods,
+            minimum=min(minimum, pods),
             cards_m=cards_m,
             flavors=self._accepted(row, queue, cards_m),
             cpu_m=row.take("cpu_per_pod", quantities.millicores, 0),

@@ -6,17 +6,19 @@ start, and nobody behind a job that waited past its tier's limit passes it.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from scheduling.engine.asks import Option
 from scheduling.engine.classes import ClassBook, JobClass
+from scheduling.engine.elastic import largest_fitting
 from scheduling.engine.nodes import Free, NodeBook
 from scheduling.engine.opening import open_state
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.plan import Plan, Start
 from scheduling.engine.policy import Policy
-from scheduling.engine.quota import QuotaUse
+from scheduling.engine.quota import Amount, QuotaUse
 from scheduling.engine.snapshot import Id, Snapshot
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules
@@ -40,11 +42,11 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A job that started in the run-out."""
+    """A job that started in the run-out; `amounts` is what it is charged at the size it has."""
 
     job: int
     kind: Kind
-    option: Option
+    amounts: tuple[Amount, ...]
     placed: Placed
 
 
@@ -156,11 +158,12 @@ class RunOut:
             wanted = {ask.role: None if ask.flavor < 0 else snapshot.flavors[ask.flavor].id for ask in option.gang}
             if all(flavor_of.get(role) == flavor for role, flavor in wanted.items()):
                 placed = tuple((ask, dict(counts[ask.role])) for ask in option.gang)
-                self._begin(Begun(job, kind, option, placed), self._present.now_ms)
+                charged = self._present.state.charge_of([(ask, sum(at.values())) for ask, at in placed])
+                self._begin(Begun(job, kind, charged, placed), self._present.now_ms)
                 return
 
     def _begin(self, begun: Begun, at_ms: int) -> None:
-        self._use.charge(begun.kind.job_class.leaf, begun.option.amounts, begun.kind.job_class.tier)
+        self._use.charge(begun.kind.job_class.leaf, begun.amounts, begun.kind.job_class.tier)
         for ask, counts in begun.placed:
             for node, pods in counts.items():
                 self._book.add(node, ask, -pods)
@@ -175,7 +178,7 @@ class RunOut:
             if begun is None:
                 self._present.state.vacate(run, self._book, self._use)
                 continue
-            self._use.refund(begun.kind.job_class.leaf, begun.option.amounts, begun.kind.job_class.tier)
+            self._use.refund(begun.kind.job_class.leaf, begun.amounts, begun.kind.job_class.tier)
             for ask, counts in begun.placed:
                 for node, pods in counts.items():
                     self._book.add(node, ask, pods)
@@ -229,7 +232,21 @@ class RunOut:
                 continue
             placed = place_gang(self._book, option.gang, job_class.shape, pool=job_class.pool, limits=limits)
             if placed is not None:
-                return Begun(job, kind, option, placed)
+                return Begun(job, kind, option.amounts, placed)
+        if len(job_class.sizes) > 1:
+            return largest_fitting(job_class.sizes[1:], lambda options: self._fit_smaller(job, kind, options, limits))
+        return None
+
+    def _fit_smaller(
+        self, job: int, kind: Kind, options: Sequence[Option], limits: list[dict[int, Free]]
+    ) -> Begun | None:
+        """SCH-10: at one of the smaller sizes."""
+        job_class = kind.job_class
+        for option in options:
+            if self._has_quota(job_class, option):
+                placed = place_gang(self._book, option.gang, job_class.shape, pool=job_class.pool, limits=limits)
+                if placed is not None:
+                    return Begun(job, kind, option.amounts, placed)
         return None
 
     def _promised_before(self, job: int, job_class: JobClass, at_ms: int) -> list[dict[int, Free]] | None:
@@ -248,7 +265,7 @@ class RunOut:
 
     def _allowed(self, job_class: JobClass) -> bool:
         """Quota would let it start: only cards are missing, so those that come free are kept for it (SCH-07)."""
-        return any(self._has_quota(job_class, option) for option in job_class.options)
+        return any(self._has_quota(job_class, option) for option in job_class.smallest)
 
     def _has_quota(self, job_class: JobClass, option: Option) -> bool:
         leaf = job_class.leaf

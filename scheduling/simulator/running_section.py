@@ -9,7 +9,7 @@ from scheduling.engine.units import CARD, NEVER, UNLIMITED
 from scheduling.simulator import quantities
 from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.documents import Fields
-from scheduling.simulator.job_fields import JobEntry, read_job
+from scheduling.simulator.job_fields import LARGEST_REPLICAS, JobEntry, read_job
 from scheduling.simulator.tables import HeldPod, RunningEntry
 
 LONG_MS = HOUR_MS
@@ -47,6 +47,8 @@ def _read_run(fields: Fields, cluster: Cluster, now_ms: int) -> RunningEntry:
         pods=pods,
         leaving_ms=fields.take("leaving_until", quantities.instant, NEVER),
         last_checkpoint_ms=fields.take("last_checkpoint", quantities.instant, -1),
+        last_resize_ms=fields.take("last_resize", quantities.instant, -1),
+        wanted=fields.take("wanted_size", quantities.between(1, LARGEST_REPLICAS), None),
         loan_expires_ms=fields.take("loan_expires", quantities.instant, NEVER),
         attained_card_ms=fields.take("attained_card_hours", quantities.card_hours_ms, attained),
     )

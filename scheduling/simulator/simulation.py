@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scheduling.engine.plan import Plan
+from scheduling.engine.elastic import is_elastic
+from scheduling.engine.plan import Plan, Resize
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import I64, Snapshot
 from scheduling.engine.units import NEVER
@@ -84,12 +85,14 @@ class _Replayer:
     ended: int = 0
     settled: bool = False
     window: int | None = None
+    elastic: bool = False
 
     def __post_init__(self) -> None:
         size = len(self.trace)
         self.world = World(self.cluster, self.trace, self.policy)
         if self.policy.block == "head" and self.policy.order == "submit" and len(self.cluster.pools) == 1:
             self.window = FRONT
+        self.elastic = any(is_elastic(shape) for shape in self.trace.shapes)
         self.meters = Meters(self.cluster, self.trace)
         self.last_nodes = [()] * size
         self.first_start_ms, self.end_ms = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
@@ -129,7 +132,7 @@ class _Replayer:
             _, kind, job, run = heapq.heappop(self.events)
             if job not in self.world.held or run != self.world.runs[job]:
                 continue
-            if kind == END and self.world.leaving_ms[job] < NEVER:
+            if kind == END and (self.world.leaving_ms[job] < NEVER or self.world.ends_ms(job) != now_ms):
                 continue
             held = self.world.release(job, now_ms)
             self._give_back(job, held, now_ms)
@@ -163,9 +166,11 @@ class _Replayer:
         return not hidden or any(wait.code is not WaitCode.IMPOSSIBLE for wait in plan.waits)
 
     def _follow(self, plan: Plan, now_ms: int) -> None:
-        self.settled = not (plan.starts or plan.evicts)
+        self.settled = not (plan.starts or plan.evicts or plan.resizes)
         for evict in plan.evicts:
             self._evict(self.world.number(evict.job), now_ms)
+        for resize in plan.resizes:
+            self._resize(resize, now_ms)
         for start in plan.starts:
             self._begin(self.world.begin(start, now_ms), now_ms)
         before = sum(held.borrowed_m for held in self.world.held.values()) if plan.recharges else 0
@@ -187,14 +192,25 @@ class _Replayer:
         names = self.cluster.nodes.names
         self.last_nodes[job] = tuple(dict.fromkeys(names[node] for node in sorted(held.nodes.tolist())))
         self.meters.take(held.nodes, held.block[CARDS], held.block[CPU], held.borrowed_m)
-        length = min(self.world.left_ms(job), int(self.trace.limit_ms[job]))
-        if length < NEVER:
-            heapq.heappush(self.events, (now_ms + length, END, job, int(self.world.runs[job])))
+        self._expect_end(job)
+
+    def _resize(self, resize: Resize, now_ms: int) -> None:
+        before, after = self.world.resize(resize, now_ms)
+        self.meters.take(before.nodes, -before.block[CARDS], -before.block[CPU], -before.borrowed_m)
+        self.meters.take(after.nodes, after.block[CARDS], after.block[CPU], after.borrowed_m)
+        self._expect_end(self.world.number(resize.job))
+
+    def _expect_end(self, job: int) -> None:
+        """At its present size; an end that was expected at another one is stale by then."""
+        ends_ms = self.world.ends_ms(job)
+        if ends_ms < NEVER:
+            heapq.heappush(self.events, (ends_ms, END, job, int(self.world.runs[job])))
 
     def _next_wake(self, now_ms: int) -> int:
         """The next instant at which time alone can change a decision; where nobody waits only over-committed pools have any."""
         world = self.world
-        watch_ms = world.watch.next_ms(now_ms)
+        cooldowns = [at_ms for at_ms in world.cooldowns_ms() if at_ms > now_ms] if self.elastic else []
+        watch_ms = min([world.watch.next_ms(now_ms), *cooldowns])
         if not world.waiting:
             return watch_ms
         limits = (self.policy.starve_batch_ms, self.policy.starve_development_ms, self.policy.starve_production_ms)

@@ -37,6 +37,8 @@ class RunningEntry:
     last_checkpoint_ms: int = -1
     loan_expires_ms: int = NEVER
     attained_card_ms: int = 0
+    last_resize_ms: int = -1
+    wanted: int | None = None
 
 
 @dataclass(slots=True)
@@ -85,9 +87,10 @@ def running_columns(runs: Sequence[RunningEntry], book: ShapeBook) -> Running:
         last_checkpoint_ms=column((run.last_checkpoint_ms for run in runs), np.int64),
         checkpoints=column((run.job.checkpoints for run in runs), np.bool_),
         loan_expires_ms=column((run.loan_expires_ms for run in runs), np.int64),
-        last_resize_ms=column((-1 for _ in runs), np.int64),
+        last_resize_ms=column((run.last_resize_ms for run in runs), np.int64),
         attained_card_ms=column((run.attained_card_ms for run in runs), np.int64),
         split_known=column((False for _ in runs), np.bool_),
+        wanted={place: run.wanted for place, run in enumerate(runs) if run.wanted is not None},
     )
 
 

@@ -5,14 +5,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from scheduling.engine.plan import LoanChange, LoanOpen, Plan, Recharge, Start
+from scheduling.engine.elastic import is_elastic
+from scheduling.engine.plan import LoanChange, LoanOpen, Plan, Recharge, Resize, Start
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import I64, Eviction, Loan, LoanSide, Nodes, Pending, Reservation, Running, Snapshot
 from scheduling.engine.units import CARD, NEVER
 from scheduling.engine.vocabulary import PreemptReason, ReservationKind
 from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.frozen import frozen
-from scheduling.simulator.held import Held, hold, join_pods, number_loans, with_borrowed
+from scheduling.simulator.held import ROLE, Held, hold, join_pods, number_loans, resized, with_borrowed
 from scheduling.simulator.pool_watch import PoolWatch
 from scheduling.simulator.trace import Trace
 
@@ -34,10 +35,16 @@ class World:
     start_ms: I64 = field(init=False)
     leaving_ms: I64 = field(init=False)
     attained_card_ms: I64 = field(init=False)
+    resize_ms: I64 = field(init=False)
+    mark_ms: I64 = field(init=False)
+    """From when on a running job has made progress at its present size, after its restart."""
+    ran_ms: I64 = field(init=False)
+    """Progress that the present run had made by then."""
     runs: I64 = field(init=False)
     _index: dict[str, int] = field(init=False)
     _roles: list[list[str]] = field(init=False)
     _cards_m: I64 = field(init=False)
+    _elastic: list[bool] = field(init=False)
     _loans_opened: int = 0
     watch: PoolWatch = field(init=False)
     _nodes: Nodes = field(init=False)
@@ -51,9 +58,12 @@ class World:
         self.progress_ms, self.start_ms = np.zeros(size, np.int64), np.zeros(size, np.int64)
         self.leaving_ms = np.full(size, NEVER, np.int64)
         self.attained_card_ms, self.runs = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self.resize_ms = np.full(size, -1, np.int64)
+        self.mark_ms, self.ran_ms = np.zeros(size, np.int64), np.zeros(size, np.int64)
         self._index = {name: i for i, name in enumerate(self.trace.ids)}
         self._roles = [[role.name for role in shape.roles] for shape in self.trace.shapes]
         self._cards_m = self.trace.cards_m
+        self._elastic = [is_elastic(shape) for shape in self.trace.shapes]
 
     def number(self, job: object) -> int:
         """The trace's index of a job id."""
@@ -88,18 +98,22 @@ class World:
         self.held[job] = replace(held, loans=self._open(start.loans, now_ms))
         self.start_ms[job], self.leaving_ms[job] = now_ms, NEVER
         self.runs[job] += 1
+        self.resize_ms[job], self.ran_ms[job] = -1, 0
+        self.mark_ms[job] = now_ms + self.restart_ms(job)
         return job
 
     def release(self, job: int, now_ms: int) -> Held:
         """A run gives its cards back; what it has attained is kept."""
         del self.running[bisect_left(self.running, job)]
         held = self.held.pop(job)
-        self.attained_card_ms[job] += held.cards_m * (now_ms - int(self.start_ms[job])) // CARD
+        self.attained_card_ms[job] += (
+            held.cards_m * (now_ms - max(int(self.start_ms[job]), int(self.resize_ms[job]))) // CARD
+        )
         return held
 
     def stop(self, job: int, now_ms: int) -> None:
         """A run is told to leave: it keeps its progress less the policy's cost, and gives its cards back after `stop_ms`."""
-        ran = max(0, now_ms - int(self.start_ms[job]) - self.restart_ms(job))
+        ran = self._ran_ms(job, now_ms)
         self.progress_ms[job] = max(0, int(self.progress_ms[job]) + ran - self.policy.preemption_cost_ms)
         self.leaving_ms[job] = now_ms + self.policy.stop_ms
         if not self.policy.evicted_keep_place:
@@ -109,10 +123,54 @@ class World:
         """Card time before progress goes on: only runs after the first pay it."""
         return self.policy.restart_cost_ms if self.runs[job] > 1 else 0
 
-    def left_ms(self, job: int) -> int:
-        """How long the current run needs to finish the job, from its start; NEVER for an endless one."""
-        duration = int(self.trace.duration_ms[job])
-        return NEVER if duration >= NEVER else duration - int(self.progress_ms[job]) + self.restart_ms(job)
+    def ends_ms(self, job: int) -> int:
+        """When the current run ends if its size stays what it is: its work is done or its limit reached; NEVER for an endless one."""
+        duration, limit = int(self.trace.duration_ms[job]), int(self.trace.limit_ms[job])
+        by_limit = NEVER if limit >= NEVER else int(self.start_ms[job]) + limit
+        if duration >= NEVER:
+            return by_limit
+        rest = max(0, duration - int(self.progress_ms[job]) - int(self.ran_ms[job]))
+        full, pods = self._size(job)
+        return min(by_limit, int(self.mark_ms[job]) - (-rest * full // pods))
+
+    def _ran_ms(self, job: int, now_ms: int) -> int:
+        """Progress of the current run: a smaller size makes it in proportion to its pods."""
+        full, pods = self._size(job)
+        return int(self.ran_ms[job]) + max(0, now_ms - int(self.mark_ms[job])) * pods // full
+
+    def _size(self, job: int) -> tuple[int, int]:
+        """Pods of the gang at full size, and those that run."""
+        shape = int(self.trace.shape[job])
+        if not self._elastic[shape]:
+            return 1, 1
+        roles = self.trace.shapes[shape].roles
+        gang = [place for place, role in enumerate(roles) if role.in_gang]
+        running = self.held[job].block[ROLE].tolist()
+        return sum(roles[place].replicas for place in gang), sum(running.count(place) for place in gang)
+
+    def resize(self, resize: Resize, now_ms: int) -> tuple[Held, Held]:
+        """Pods come and go at once; what the job held before and holds now. Progress goes on at the new size."""
+        job = self.number(resize.job)
+        before = self.held[job]
+        self.ran_ms[job], self.mark_ms[job] = self._ran_ms(job, now_ms), max(int(self.mark_ms[job]), now_ms)
+        self.attained_card_ms[job] += before.cards_m * (now_ms - self._since_ms(job)) // CARD
+        roles = self._roles[self.trace.shape[job]]
+        self.held[job] = resized(before, resize, roles, self.cluster.node_index, self.cluster.flavor_index)
+        self.resize_ms[job] = now_ms
+        return before, self.held[job]
+
+    def _since_ms(self, job: int) -> int:
+        """Since when the job holds what it holds."""
+        return max(int(self.start_ms[job]), int(self.resize_ms[job]))
+
+    def cooldowns_ms(self) -> list[int]:
+        """When running elastic jobs below their full size may grow again."""
+        found = []
+        for job in self.running:
+            full, pods = self._size(job)
+            if pods < full:
+                found.append(self._since_ms(job) + self.trace.shapes[self.trace.shape[job]].elastic_cooldown_ms)
+        return found
 
     def record(self, plan: Plan, now_ms: int) -> None:
         """What a plan changes besides starts and stops: kept cards, loans, own/borrowed splits, recent evictions."""
@@ -249,7 +307,7 @@ class World:
             last_checkpoint_ms=frozen(np.maximum(start, now_ms - self.policy.preemption_cost_ms)),
             checkpoints=frozen(np.ones(size, np.bool_)),
             loan_expires_ms=frozen(np.array(expiries, dtype=np.int64)),
-            last_resize_ms=frozen(np.full(size, -1, np.int64)),
+            last_resize_ms=frozen(self.resize_ms[jobs]),
             attained_card_ms=frozen(self.attained_card_ms[jobs] + self._cards_m[jobs] * (now_ms - start) // CARD),
             split_known=frozen(np.ones(size, np.bool_)),
         )

@@ -23,6 +23,7 @@ class Job:
     age: int
     limit: int | None
     topology: tuple[str, str]
+    minimum: int | None = None
     nodes: tuple[str, ...] = ()
     leaving_in: int | None = None
 
@@ -103,7 +104,7 @@ class Scene:
 def _ask(job: Job) -> dict[str, Any]:
     return {
         "tier": job.tier, "replicas": job.pods, "gpu": job.gpu, "priority": job.priority, "submitted": job.age, "limit": job.limit,
-        "topology": job.topology,
+        "topology": job.topology, "minimum": job.minimum,
     }  # fmt: skip
 
 
@@ -147,7 +148,7 @@ def _jobs(index: int, tenants: list[str]) -> st.SearchStrategy[Job]:
     return st.builds(
         Job,
         id=st.just(f"j{index:02d}"), queue=st.sampled_from(tenants), tier=st.sampled_from(TIERS), pods=st.sampled_from((1, 1, 1, 2, 3)),
-        gpu=st.sampled_from((1, 1, 2, 4)), priority=st.sampled_from((100, 500, 950)), age=st.integers(1, 200_000),
+        gpu=st.sampled_from((1, 1, 2, 4)), priority=st.sampled_from((100, 500, 950)), minimum=st.sampled_from((None, None, 1)), age=st.integers(1, 200_000),
         limit=st.sampled_from((None, None, 300, 250_000)),
         topology=st.sampled_from((("none", ""), ("none", ""), ("preferred", "rack"), ("required", "rack"), ("required", "host"))),
     )  # fmt: skip

@@ -59,6 +59,7 @@ class Job:
     roles: list[Role]
     topology: tuple[str, str]
     limit: float | None
+    elastic: tuple[int, float]
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -192,7 +193,11 @@ class Assembly:
             )
             for role in job.roles
         )
-        shape = Shape(roles=roles, topology=TopologyMode(job.topology[0]), level=job.topology[1])
+        step, cooldown = job.elastic
+        shape = Shape(
+            roles=roles, topology=TopologyMode(job.topology[0]), level=job.topology[1], elastic_step=step,
+            elastic_cooldown_ms=int(cooldown * 1000),
+        )  # fmt: skip
         if shape not in self.shape_of:
             self.shape_of[shape] = len(self.shapes)
             self.shapes.append(shape)
@@ -225,9 +230,10 @@ class Assembly:
             leaving_ms=_i64([_in(job.extra.get("leaving_in")) for job in jobs]),
             last_checkpoint_ms=_i64([_ago(job.extra["checkpoint"]) if "checkpoint" in job.extra else -1 for job in jobs]),
             checkpoints=np.asarray(["checkpoint" in job.extra for job in jobs], dtype=np.bool_), loan_expires_ms=_i64(soon),
-            last_resize_ms=_i64([0] * len(jobs)), attained_card_ms=_i64([0] * len(jobs)),
+            last_resize_ms=_i64([_ago(job.extra["resized"]) if "resized" in job.extra else 0 for job in jobs]), attained_card_ms=_i64([0] * len(jobs)),
             split_known=np.asarray(["borrowed" in job.extra for job in jobs], dtype=np.bool_),
             had_roles={row: frozenset(job.extra["had"]) for row, job in enumerate(jobs) if "had" in job.extra},
+            wanted={row: job.extra["wanted"] for row, job in enumerate(jobs) if "wanted" in job.extra},
         )  # fmt: skip
 
     def _pods(self) -> Pods:

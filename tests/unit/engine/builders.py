@@ -199,8 +199,18 @@ class World:
                 roles[0].replicas = len(roles[0].nodes)
         topology = ask.pop("topology", ("none", ""))
         limit = ask.pop("limit", None)
+        elastic = (ask.pop("step", 0), ask.pop("cooldown", 600))
         return Job(
-            job, queue if "/" in queue else f"{queue}/main", tier, priority, submitted, roles, topology, limit, ask
+            job,
+            queue if "/" in queue else f"{queue}/main",
+            tier,
+            priority,
+            submitted,
+            roles,
+            topology,
+            limit,
+            elastic,
+            ask,
         )
 
     def plan(self, policy: Policy | str = "default", *, later: float = 0) -> Plan:

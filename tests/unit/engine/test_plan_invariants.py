@@ -103,7 +103,7 @@ def test_what_is_dropped_waits_as_a_planner_fault_and_the_rest_is_kept() -> None
 
 
 def test_unsupported_asks_are_refused_with_every_field_named() -> None:
-    """Issue 3: fractions, `shared` and `mig` flavors, elastic minimums."""
+    """Fractions, `shared` and `mig` flavors (SCH-13)."""
     world = World(nodes=1).flavor("shared", mode="shared").tenant("a", nominal=8)
     roles = [Role("w", 4, gpu=0.5, flavors=["shared"], minimum=2), Role("ps", 1, cpu=1)]
     snapshot = world.pending("j", "a", roles=roles).snapshot()
@@ -113,6 +113,5 @@ def test_unsupported_asks_are_refused_with_every_field_named() -> None:
 
     assert refused.value.problems == (
         ("roles[0].resources.gpu", "fractional-cards"),
-        ("roles[0].min_replicas", "elastic"),
         ("roles[0].resources.flavors", "card-mode"),
     )

@@ -76,7 +76,7 @@ WRONG = {
     "no pods": (",2,2,8", ",0,,8", "jobs.csv:2: pods: must be between 1 and 100000, is 0"),
     "a share of a card": (",2,2,8", ",2,2,0.5", "jobs.csv:2: gpus_per_pod: shares of a card (SCH-13) are not supported yet"),
     "one and a half cards": (",2,2,8", ",2,2,1.5", "jobs.csv:2: gpus_per_pod: must be a whole number of cards, is 1.5"),
-    "an elastic minimum": (",2,2,8", ",2,1,8", "jobs.csv:2: min_pods: elastic sizes (SCH-10) are not supported yet"),
+    "a minimum above the full size": (",2,2,8", ",2,3,8", "jobs.csv:2: min_pods: must be at most pods (2), is 3"),
     "a minimum above the pods": (",2,2,8", ",2,3,8", "jobs.csv:2: min_pods: must be at most pods (2), is 3"),
     "an unknown flavor": (",a100,", ",h100,", "jobs.csv:2: flavors: unknown flavor 'h100'; known: a100"),
     "an unknown level": ("required,rack", "required,row", "jobs.csv:2: topology_level: unknown level 'row'"),

@@ -104,7 +104,7 @@ WRONG = {
     "too few nodes": ("nodes: [n0, n1]", "nodes: [n0]", "running[0].roles[0].nodes: names 1 nodes for 2 pods"),
     "more cards than a node has": ("nodes: [n0, n1]", "nodes: [n0, n0]", "running[0]: node n0 has 8 cards, more are held"),
     "a share of a card": ("resources: {gpu: 8}}", "resources: {gpu: 0.5}}", "pending[0].roles[0].resources.gpu: shares of a card (SCH-13)"),
-    "an elastic minimum": ("replicas: 1,", "replicas: 2, min_replicas: 1,", "pending[0].roles[0].min_replicas: elastic sizes (SCH-10)"),
+    "a minimum above the full size": ("replicas: 1,", "replicas: 2, min_replicas: 3,", "pending[0].roles[0].min_replicas: must be at most replicas (2), is 3"),
     "an unknown flavor": ("flavors: [a100]", "flavors: [h100]", "running[0].roles[0].resources.flavors: unknown flavor 'h100'"),
     "the same job twice": ("job: j1", "job: r1", "job 'r1' is there twice"),
     "no roles": ("roles: [{name: worker, replicas: 1, resources: {gpu: 8}}]", "roles: []", "pending[0]: roles: at least one role"),

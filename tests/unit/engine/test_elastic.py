@@ -1,0 +1,179 @@
+"""SCH-10: at which size a job with a range starts, when it grows, and what it waits for."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from scheduling.engine.invariants import check
+from scheduling.engine.plan import Plan
+from tests.unit.engine.builders import NOW_MS, Role, World, codes, evicted, start_of, started, wait_of
+
+
+def cluster(free: int, **tenant: Any) -> World:
+    """One node with so many cards for a, which alone has quota."""
+    return World(nodes=1, gpus=free).tenant("a", nominal=tenant.pop("nominal", 16), **tenant)
+
+
+def size(plan: Plan, job: str = "j", role: str = "worker") -> int:
+    pods = start_of(plan, job).pods if job in started(plan) else ()
+    return sum(pod.role == role for pod in pods)
+
+
+SIZES = {
+    "the full size where it fits": (8, {"replicas": 8, "minimum": 2}, 8),
+    "the largest smaller size where it does not": (5, {"replicas": 8, "minimum": 2}, 5),
+    "on the step grid, down from the full size": (5, {"replicas": 8, "minimum": 2, "step": 3}, 5),
+    "a step too far leaves the next one": (4, {"replicas": 8, "minimum": 2, "step": 3}, 2),
+    "the minimum is always a size": (3, {"replicas": 8, "minimum": 3, "step": 2}, 3),
+    "never below the minimum": (1, {"replicas": 8, "minimum": 2}, 0),
+    "a job without a range starts whole or not at all": (7, {"replicas": 8}, 0),
+    "a pod of more cards counts as one": (7, {"replicas": 4, "minimum": 1, "gpu": 2}, 3),
+    "as far as the quota goes": (8, {"replicas": 8, "minimum": 2, "nominal": 6}, 6),
+    "many sizes": (701, {"replicas": 1000, "minimum": 1, "nominal": 2000}, 701),
+}
+
+
+@pytest.mark.parametrize(("free", "ask", "want"), SIZES.values(), ids=SIZES.keys())
+def test_a_job_starts_at_the_largest_size_that_fits(free: int, ask: dict[str, Any], want: int) -> None:
+    """SCH-10."""
+    world = cluster(free, nominal=ask.get("nominal", 16), cohort=None)
+    ask = {"gpu": 1, **{key: value for key, value in ask.items() if key != "nominal"}}
+    world.pending("j", "a", **ask)
+
+    plan = world.plan()
+
+    assert size(plan) == want
+    assert [pod.index for pod in start_of(plan, "j").pods] == list(range(want)) if want else not plan.starts
+    assert check(world.snapshot(), plan) == ()
+
+
+SPREAD = {
+    "nothing to reduce": (12, {"a": 8, "b": 4}),
+    "in proportion to the ranges, the larger remainder first": (9, {"a": 6, "b": 3}),
+    "to the minimum of each": (6, {"a": 4, "b": 2}),
+}
+
+
+@pytest.mark.parametrize(("free", "want"), SPREAD.values(), ids=SPREAD.keys())
+def test_a_reduction_is_spread_over_the_roles_in_proportion_to_their_ranges(free: int, want: dict[str, int]) -> None:
+    """SCH-10: 8 to 4 and 4 to 2."""
+    roles = [Role("a", 8, gpu=1, minimum=4), Role("b", 4, gpu=1, minimum=2)]
+
+    plan = cluster(free).pending("j", "a", roles=roles).plan()
+
+    assert Counter(pod.role for pod in start_of(plan, "j").pods) == want
+
+
+def test_a_gang_is_whole_at_its_minimum_or_waits_and_says_what_that_needs() -> None:
+    """SCH-09, SCH-21."""
+    roles = [Role("a", 8, gpu=1, minimum=4), Role("b", 2, gpu=1)]
+
+    world = cluster(8).running("r", "a", gpu=3, tier="production", nodes=["n000"])
+    plan = world.pending("j", "a", roles=roles).plan()
+
+    wait = wait_of(plan, "j")
+    assert (wait.code, wait.need["gpu"], wait.short["gpu"]) == ("cards-busy", 6000, 1000)
+
+
+def test_preemption_for_the_full_size_comes_before_a_smaller_one() -> None:
+    """Case 36."""
+    world = World(nodes=2).tenant("a", nominal=16).tenant("b", nominal=0)
+    world.running("r", "b", gpu=4, nodes=["n000"], started=7200)
+
+    plan = world.pending("j", "a", replicas=4, minimum=1, gpu=4).plan()
+
+    assert evicted(plan) == {"r": ("j", "reclaim-nominal", 300)}
+    assert codes(plan) == {"j": "kept-for-preempted"}
+
+
+def test_where_preemption_cannot_help_a_smaller_size_starts_at_once() -> None:
+    """Case 36, the other half: nobody may be taken from."""
+    world = World(nodes=2).tenant("a", nominal=12).tenant("b", nominal=4)
+    world.running("r", "b", gpu=4, nodes=["n000"], started=7200)
+
+    plan = world.pending("j", "a", replicas=4, minimum=1, gpu=4).plan()
+
+    assert not plan.evicts
+    assert size(plan) == 3
+
+
+def test_production_starts_small_inside_its_nominal_where_the_full_size_would_pass_it() -> None:
+    plan = cluster(8, nominal=5).pending("j", "a", replicas=8, minimum=2, gpu=1, tier="production").plan()
+
+    assert size(plan) == 5
+    assert start_of(plan, "j").borrowed == {"gpu": 0}
+
+
+def grown(*, gpus: int = 8, **ask: Any) -> World:
+    """j holds 2 of 8 pods on a node of 8 cards."""
+    fields = {"replicas": 8, "minimum": 2, "gpu": 1, "nodes": ["n000"] * 2, "started": 1000, **ask}
+    return cluster(gpus).running("j", "a", **fields)
+
+
+GROWS = {
+    "to the full size where nobody else wants the cards": (grown(), (2, 8)),
+    "as far as there are cards": (grown(gpus=5), (2, 5)),
+    "by whole steps": (grown(gpus=7, step=3), (2, 5)),
+    "not before its cooldown has passed since the start": (grown(started=599), None),
+    "not before its cooldown has passed since the last resize": (grown(resized=599), None),
+    "a cooldown of its own": (grown(resized=61, cooldown=60), (2, 8)),
+    "a waiting job that could use the cards goes first": (
+        grown(gpus=8).pending("w", "a", replicas=7, gpu=1),
+        None,
+    ),
+    "one that quota bars cannot use them": (grown().pending("w", "a", replicas=7, gpu=1, tier="production").tenant("b", nominal=0).pending("x", "b", gpu=1, tier="production"), None),
+    "one that has no quota at all cannot": (grown().tenant("b", nominal=0).pending("x", "b", gpu=1, tier="production"), (2, 8)),
+    "not a job on its way out": (grown(leaving_in=60), None),
+    "to the size that it asked for": (grown(wanted=4), (2, 4)),
+    "smaller, if it asked for that": (grown(nodes=["n000"] * 6, wanted=3), (6, 3)),
+    "never below its minimum": (grown(nodes=["n000"] * 6, wanted=1), (6, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("world", "want"), GROWS.values(), ids=GROWS.keys())
+def test_a_running_job_is_resized(world: World, want: tuple[int, int] | None) -> None:
+    """SCH-10."""
+    plan = world.plan()
+
+    assert [(resize.job, resize.old, resize.new) for resize in plan.resizes] == ([("j", *want)] if want else [])
+    assert check(world.snapshot(), plan, NOW_MS) == ()
+
+
+def test_pods_that_come_take_the_free_indexes_and_those_that_go_are_the_highest() -> None:
+    [up] = grown(gpus=4).plan().resizes
+    [down] = grown(nodes=["n000"] * 6, wanted=3).plan().resizes
+
+    assert ([pod.index for pod in up.added], up.reason) == ([2, 3], "idle-cards")
+    assert (down.removed, down.reason) == ((5, 4, 3), "asked-for")
+
+
+def test_two_growing_jobs_share_idle_cards_step_by_step() -> None:
+    world = World(nodes=1, gpus=8).tenant("a", nominal=8).tenant("b", nominal=8)
+    for tenant in ("a", "b"):
+        world.running(f"r{tenant}", tenant, replicas=8, minimum=1, gpu=1, nodes=["n000"], started=1000)
+
+    plan = world.plan()
+
+    assert {resize.job: resize.new for resize in plan.resizes} == {"ra": 4, "rb": 4}
+
+
+def test_exactly_one_role_grows() -> None:
+    roles = [
+        Role("a", 4, gpu=1, minimum=1, nodes=["n000"] * 2),
+        Role("b", 4, gpu=1, minimum=1, nodes=["n000"] * 2),
+    ]
+
+    [resize] = cluster(8).running("j", "a", roles=roles, started=1000).plan().resizes
+
+    assert (resize.role, resize.old, resize.new) == ("a", 2, 4)
+
+
+def test_a_required_domain_holds_also_for_pods_that_come_later() -> None:
+    """SCH-11."""
+    world = World(nodes=4, gpus=2, per_rack=2).tenant("a", nominal=16)
+    ask: dict[str, Any] = {"replicas": 8, "minimum": 1, "gpu": 1, "topology": ("required", "rack"), "started": 1000}
+
+    [resize] = world.running("j", "a", nodes=["n000"], **ask).plan().resizes
+
+    assert (resize.new, {pod.node for pod in resize.added}) == (4, {"n000", "n001"})
