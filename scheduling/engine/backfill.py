@@ -57,6 +57,10 @@ class Timeline:
             for run, at_ms in enumerate(state.leaving_ms)
             if at_ms < NEVER
         ]
+        for run, shrunk in state.shrunk.items():
+            part = state.runs.part(run, shrunk.rows)
+            refund = (state.runs.leaf[run], state.runs.tier[run], part.amounts)
+            ends.append(Ending(max(shrunk.leaves_ms, state.now_ms), (refund,), part.footprint))
         for start in state.started:
             if start.ends_ms < NEVER:
                 ends.append(_ending_of(start.job_class, start.ends_ms, start.amounts, start.placed))
@@ -69,7 +73,8 @@ class Timeline:
     def _of_runs(self) -> list[Ending]:
         """Of those who have no notice to leave sooner."""
         runs, leaving = self._state.runs, self._state.leaving
-        left = {max(runs.ends_ms[run], self._state.now_ms) for run in leaving}
+        changed = leaving | self._state.shrunk.keys()
+        left = {max(runs.ends_ms[run], self._state.now_ms) for run in changed}
         ends = []
         for at_ms, ending in self._runs.items():
             if at_ms in left:
@@ -180,6 +185,11 @@ def _from_now(state: State) -> tuple[NodeBook, QuotaUse]:
     book, use = state.after.copy(), state.quota_after.copy()
     for run in sorted(state.leaving):
         state.vacate(run, book, use, sign=-1)
+    for run, shrunk in sorted(state.shrunk.items()):
+        part = state.runs.part(run, shrunk.rows)
+        use.charge(state.runs.leaf[run], part.amounts, state.runs.tier[run])
+        for node, held in part.footprint:
+            book.shift(node, held, -1)
     for head in state.heads:
         use.charge(head.job_class.leaf, head.amounts, head.job_class.tier)
         for ask, counts in head.placed:

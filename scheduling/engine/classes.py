@@ -17,8 +17,8 @@ Key = tuple[int, int, int]
 class JobClass:
     """`blocked_from_ms`: a job that would end at or after this instant cannot start in this cycle; 0 = none can.
 
-    `sizes` are the options at every size that a start may have, the full one first (SCH-10); `smaller_blocked_from_ms` is
-    `blocked_from_ms` of the smaller ones. `claim_failed`: no victims help a job of this priority or a lower one. `impossible`
+    `sizes` are the options at every size that a start may have, the full one first (SCH-10); `smaller_blocked_from_ms` and
+    `smaller_claim_failed` are of the smaller ones. `claim_failed`: no victims help a job of this priority or a lower one. `impossible`
     names why no job of the class can ever run as far as a glance tells
     ("" = it may); `weighed` says that capacity and quota were asked too.
     """
@@ -38,6 +38,7 @@ class JobClass:
     weighed: bool = False
     sizes: tuple[tuple[Option, ...], ...] = ()
     smaller_blocked_from_ms: int = NEVER + 1
+    smaller_claim_failed: int = -1
 
     @property
     def smallest(self) -> tuple[Option, ...]:

@@ -18,6 +18,7 @@ from scheduling.engine.plan import Evict, Plan, Wait
 from scheduling.engine.policy import Policy
 from scheduling.engine.printed import print_shares
 from scheduling.engine.reservations import keep_aside
+from scheduling.engine.shrink import print_shrunk
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.split import Splitter
 from scheduling.engine.starts import print_starts
@@ -78,7 +79,7 @@ def _print_plan(state: State, promises: Promises, decider: Decider, barred: dict
     end_strict_loans(state, splitter.now_own)
     waiting = (contest.class_of(job) for job in decider.waiting if job not in state.kept)
     able = (job_class for job_class in waiting if job_class not in decider.impossible)
-    resizes = (*resizes, *resize_running(state, decider.rules, contest.classes, cards, able))
+    resizes = (*resizes, *print_shrunk(state), *resize_running(state, decider.rules, contest.classes, cards, able))
     reserves = promises.reserves()
     backfills, replaced = print_backfill(
         state, [(head.job, head.placed, head.amounts, head.at_ms) for head in state.heads]

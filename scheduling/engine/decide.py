@@ -1,15 +1,19 @@
 """What happens to the job whose turn it is: it starts, or others leave for it, or it waits, perhaps with a reservation."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from scheduling.engine.asks import Option
 from scheduling.engine.backfill import Timeline, reserve_head
 from scheduling.engine.candidates import CandidateBook
 from scheduling.engine.classes import JobClass
 from scheduling.engine.displace import displace_borrowers
+from scheduling.engine.elastic import FEW_SIZES
 from scheduling.engine.fit import Verdict, commit_start, end_of, find_smaller, find_start
 from scheduling.engine.impossible import Capacity, Impossible
 from scheduling.engine.order import Contest
 from scheduling.engine.reservations import beside_kept
+from scheduling.engine.shrink import shrink_for
 from scheduling.engine.starvation import AgedBatch, keep_idle
 from scheduling.engine.state import Head, State
 from scheduling.engine.tiers import TierRules
@@ -60,13 +64,16 @@ class Decider:
                 or self._displace(job, job_class)
                 or self._claim(job, job_class)
                 or self._start_smaller(job, job_class)
+                or self._claim_smaller(job, job_class)
             ):
                 self._wait(job, job_class)
 
     def _tried_all(self, job: int, job_class: JobClass) -> bool:
         """Most waiting jobs: another of the class, at least as short, found no room and nobody who could make any."""
         ends_ms = self._ends_ms[job]
-        if len(job_class.sizes) > 1 and ends_ms < job_class.smaller_blocked_from_ms:
+        if len(job_class.sizes) > 1 and (
+            ends_ms < job_class.smaller_blocked_from_ms or self._priority[job] > job_class.smaller_claim_failed
+        ):
             return False
         return self._priority[job] <= job_class.claim_failed and ends_ms >= job_class.blocked_from_ms
 
@@ -113,12 +120,37 @@ class Decider:
             return False
         if self.verdict_of.get(job_class) == Verdict.RESERVED or self._is_held_back(job_class):
             return False
-        if not claim(self.state, self.rules, self.candidates, job, job_class):
+        if not self._make_room(job, job_class, job_class.options):
             job_class.claim_failed = self._priority[job]
             return False
         self.waiting.append(job)
         self._spend(job, job_class)
         return True
+
+    def _make_room(self, job: int, job_class: JobClass, options: Sequence[Option]) -> bool:
+        """Running jobs become smaller before anyone has to leave (SCH-10)."""
+        asked = (self.state, self.rules, self.candidates, job, job_class, options)
+        return shrink_for(*asked) or claim(*asked)
+
+    def _claim_smaller(self, job: int, job_class: JobClass) -> bool:
+        """The largest smaller size for which others make room, where none starts by itself."""
+        state = self.state
+        if (
+            len(job_class.sizes) < 2
+            or self._priority[job] <= job_class.smaller_claim_failed
+            or not state.policy.preemption
+        ):
+            return False
+        if job_class.smaller_blocked_from_ms > 0 or self._is_held_back(job_class):
+            return False
+        smaller = job_class.sizes[1:]
+        tried = smaller if len(smaller) <= FEW_SIZES else (*smaller[:: len(smaller) // FEW_SIZES], smaller[-1])
+        if any(self._make_room(job, job_class, options) for options in tried):
+            self.waiting.append(job)
+            self._spend(job, job_class)
+            return True
+        job_class.smaller_claim_failed = self._priority[job]
+        return False
 
     def _start_smaller(self, job: int, job_class: JobClass) -> bool:
         """SCH-10: the largest smaller size, once the full one fits neither at once nor by anybody's leaving (case 36)."""

@@ -1,9 +1,21 @@
 """Running jobs as the cycle needs them: whom they are charged to, what they hold of which node. Read from columns once."""
 
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
 from scheduling.engine.nodes import Free, shifted
 from scheduling.engine.quota import Amount
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.units import NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some pods of a run: their rows, what they are charged by column, and what they hold of which node."""
+
+    rows: tuple[int, ...]
+    amounts: tuple[Amount, ...]
+    footprint: tuple[tuple[int, Free], ...]
 
 
 class RunTable:
@@ -29,6 +41,9 @@ class RunTable:
         limits = zip(self.start_ms, running.limit_ms.tolist(), strict=True)
         self.ends_ms = [NEVER if limit >= NEVER else start + limit for start, limit in limits]
         """By its own declared limit; NEVER without one."""
+        self._shape: list[int] = running.shape.tolist()
+        self._left: dict[int, tuple[int, ...]] = {}
+        """Rows of runs that give pods up in this cycle, without those (SCH-10)."""
         self._held: dict[int, tuple[Amount, ...]] = {}
         self._footprint: dict[int, tuple[tuple[int, Free], ...]] = {}
 
@@ -44,35 +59,66 @@ class RunTable:
     def __len__(self) -> int:
         return len(self.leaf)
 
-    def rows(self, run: int) -> range:
-        """Rows of `Snapshot.pods` of a run."""
+    def rows(self, run: int) -> Sequence[int]:
+        """Rows of `Snapshot.pods` of a run, without those it gives up."""
+        if self._left and run in self._left:
+            return self._left[run]
         return range(self._first[run], self._first[run + 1])
+
+    def runs_of(self, shapes: Set[int]) -> bool:
+        """Whether any run has one of the shapes."""
+        return any(shape in shapes for shape in self._shape)
+
+    def drop(self, run: int, rows: Sequence[int]) -> None:
+        """The run gives these pods up: from now on it holds the others."""
+        gone = set(rows)
+        self._left[run] = tuple(row for row in self.rows(run) if row not in gone)
+        self._held.pop(run, None)
+        self._footprint.pop(run, None)
+
+    def restore(self, run: int, rows: Sequence[int]) -> None:
+        """It keeps them after all."""
+        self._left[run] = tuple(sorted((*self.rows(run), *rows)))
+        if len(self._left[run]) == self._first[run + 1] - self._first[run]:
+            del self._left[run]
+        self._held.pop(run, None)
+        self._footprint.pop(run, None)
+
+    def part(self, run: int, rows: tuple[int, ...]) -> Part:
+        """What some of a run's pods hold."""
+        return Part(rows, self._charge(rows), self._nodes(rows))
 
     def held(self, run: int) -> tuple[Amount, ...]:
         """What the run is charged, by column."""
         held = self._held.get(run)
         if held is None:
-            totals = [0] * (self._flavors + 3)
-            for row in self.rows(run):
-                if self.flavor[row] >= 0:
-                    totals[self.flavor[row]] += self.cards_m[row]
-                totals[-3] += self.cpu_m[row]
-                totals[-2] += self._memory[row]
-                totals[-1] += self._vram[row]
-            held = self._held[run] = tuple([entry for entry in enumerate(totals) if entry[1]])
+            held = self._held[run] = self._charge(self.rows(run))
         return held
+
+    def _charge(self, rows: Sequence[int]) -> tuple[Amount, ...]:
+        totals = [0] * (self._flavors + 3)
+        for row in rows:
+            if self.flavor[row] >= 0:
+                totals[self.flavor[row]] += self.cards_m[row]
+            totals[-3] += self.cpu_m[row]
+            totals[-2] += self._memory[row]
+            totals[-1] += self._vram[row]
+        return tuple([entry for entry in enumerate(totals) if entry[1]])
 
     def footprint(self, run: int) -> tuple[tuple[int, Free], ...]:
         """(node, what the run holds of it), in node order."""
         footprint = self._footprint.get(run)
         if footprint is None:
-            on: dict[int, Free] = {}
-            for row in self.rows(run):
-                held = (self.cards_m[row], self.cpu_m[row], self._memory[row], 1)
-                node = self.node[row]
-                on[node] = shifted(on[node], held, 1) if node in on else held
-            footprint = self._footprint[run] = tuple(sorted(on.items()))
+            footprint = self._footprint[run] = self._nodes(self.rows(run))
         return footprint
+
+    def _nodes(self, rows: Sequence[int]) -> tuple[tuple[int, Free], ...]:
+        on: dict[int, Free] = {}
+        for row in rows:
+            held = (self.cards_m[row], self.cpu_m[row], self._memory[row], 1)
+            node = self.node[row]
+            on[node] = shifted(on[node], held, 1) if node in on else held
+        return tuple(sorted(on.items()))
 
     def total_cards_m(self, run: int) -> int:
         return sum(self.cards_m[self._first[run] : self._first[run + 1]])

@@ -57,6 +57,15 @@ class Victim:
 
 
 @dataclass(frozen=True, slots=True)
+class Shrunk:
+    """What a run gives up: rows of its pods, the highest index first, why, and when they should be gone."""
+
+    rows: tuple[int, ...]
+    reason: str
+    leaves_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class HoldBack:
     """SCH-15: over-committed work may take `room_m` milli-cards of a pool more than at the moment when `free_m` of it were free."""
 
@@ -107,8 +116,8 @@ class State:
     """When the last of those who leave a node should be gone."""
     held_back: dict[int, HoldBack] = field(default_factory=dict)
     """Pools that were relieved lately (SCH-15)."""
-    shrunk: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Runs that give pods up for a claim of this cycle, with the rows of those pods (SCH-10)."""
+    shrunk: dict[int, Shrunk] = field(default_factory=dict)
+    """Runs that give pods up for claims of this cycle (SCH-10)."""
     kept_aside: "KeptAside | None" = None
     """What reservations and pools' fractions keep from some of the waiting jobs; None where nothing is (SCH-18)."""
 

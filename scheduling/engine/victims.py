@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from scheduling.engine.asking import Asking
+from scheduling.engine.asks import Option
 from scheduling.engine.candidates import Candidate, CandidateBook
 from scheduling.engine.claims import Claim
 from scheduling.engine.classes import JobClass
@@ -32,11 +33,13 @@ MOST_FREED: Final = 8
 """How many times its own cards a borrower lets others free in order, wherever they run, before it clears node by node."""
 
 
-def claim(state: State, rules: TierRules, book: CandidateBook, job: int, job_class: JobClass) -> bool:
+def claim(
+    state: State, rules: TierRules, book: CandidateBook, job: int, job_class: JobClass, options: Sequence[Option]
+) -> bool:
     """Evict whoever has to leave for the job and keep their place for it; False, and nothing changed, where that cannot help."""
     if job_class.tier == Tier.BATCH:
         return False
-    for option in job_class.options:
+    for option in options:
         standing = rules.standing(state.quota_after, job_class, option.amounts)
         if standing == Standing.BARRED or not within_pool_share(state, job_class, option):
             continue

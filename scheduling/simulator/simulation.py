@@ -86,6 +86,8 @@ class _Replayer:
     settled: bool = False
     window: int | None = None
     elastic: bool = False
+    made_room: bool = False
+    """Pods of elastic jobs went in the last decision: whoever they went for starts at the same instant."""
 
     def __post_init__(self) -> None:
         size = len(self.trace)
@@ -121,7 +123,7 @@ class _Replayer:
             if matters:
                 self._cycle(now_ms)
             self.meters.step(arrivals[first:arrived])
-            wake_ms = self._next_wake(now_ms)
+            wake_ms = now_ms if self.made_room else self._next_wake(now_ms)
             self.tools.progress(self.ended, len(self.world.waiting), now_ms)
         return self._result()
 
@@ -167,6 +169,7 @@ class _Replayer:
 
     def _follow(self, plan: Plan, now_ms: int) -> None:
         self.settled = not (plan.starts or plan.evicts or plan.resizes)
+        self.made_room = any(resize.removed for resize in plan.resizes)
         for evict in plan.evicts:
             self._evict(self.world.number(evict.job), now_ms)
         for resize in plan.resizes:

@@ -85,7 +85,7 @@ class Scene:
         leaving = {job.id for job in self.running if job.leaving_in is not None}
         started = {str(start.job): tuple(str(pod.node) for pod in start.pods) for start in plan.starts}
         by_id = {job.id: job for job in (*self.running, *self.pending)}
-        running = [job for job in self.running if job.id not in evicted | leaving]
+        running = [_resized(job, plan) for job in self.running if job.id not in evicted | leaving]
         running += [replace(by_id[job], nodes=nodes) for job, nodes in started.items()]
         pending = [job for job in self.pending if job.id not in started]
         pending += [replace(by_id[job], nodes=(), leaving_in=None) for job in sorted(evicted)]
@@ -99,6 +99,15 @@ class Scene:
         relieved = any(evict.reason is PreemptReason.WATERMARK for evict in plan.evicts)
         samples = 0 if relieved else self.samples
         return replace(self, running=tuple(running), pending=tuple(pending), kept=tuple(kept), samples=samples)
+
+
+def _resized(job: Job, plan: Plan) -> Job:
+    """With the pods that came and without those that went; the highest indexes go, and new ones follow the last."""
+    for resize in plan.resizes:
+        if str(resize.job) == job.id:
+            stay = [node for rank, node in enumerate(job.nodes) if rank not in resize.removed]
+            return replace(job, nodes=(*stay, *(str(pod.node) for pod in resize.added)))
+    return job
 
 
 def _ask(job: Job) -> dict[str, Any]:

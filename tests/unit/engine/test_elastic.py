@@ -177,3 +177,85 @@ def test_a_required_domain_holds_also_for_pods_that_come_later() -> None:
     [resize] = world.running("j", "a", nodes=["n000"], **ask).plan().resizes
 
     assert (resize.new, {pod.node for pod in resize.added}) == (4, {"n000", "n001"})
+
+
+def lent(*, pods: int = 8, **ask: Any) -> World:
+    """b, without nominal, borrows all of a node of 8 with one elastic job."""
+    fields = {"replicas": 8, "minimum": 2, "gpu": 1, "nodes": ["n000"] * pods, "started": 7200, **ask}
+    return World(nodes=1).tenant("a", nominal=8).tenant("b", nominal=0).running("e", "b", **fields)
+
+
+SHRINKS = {
+    "by the fewest steps that suffice": (lent(), 3, (8, 5, "reclaim-nominal")),
+    "by whole steps": (lent(step=2), 3, (8, 4, "reclaim-nominal")),
+    "to the minimum": (lent(), 6, (8, 2, "reclaim-nominal")),
+    "in its cooldown too where nominal is taken back, and says so": (
+        lent(resized=60),
+        3,
+        (8, 5, "reclaim-nominal-in-cooldown"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "gpu", "want"), SHRINKS.values(), ids=SHRINKS.keys())
+def test_running_jobs_become_smaller_before_anyone_leaves(world: World, gpu: int, want: tuple[int, int, str]) -> None:
+    """SCH-10, section 4.9: "shrink in cooldown while reclaim needs the GPUs"."""
+    plan = world.pending("j", "a", gpu=gpu).plan()
+
+    [resize] = plan.resizes
+    assert (resize.old, resize.new, resize.reason) == want
+    assert resize.removed == tuple(range(7, want[1] - 1, -1)), "the highest index first"
+    assert not plan.evicts
+    assert codes(plan) == {"j": "kept-for-preempted"}
+    assert check(world.snapshot(), plan, NOW_MS) == ()
+
+
+def test_where_smaller_sizes_are_not_enough_it_leaves() -> None:
+    plan = lent().pending("j", "a", gpu=8).plan()
+
+    assert (evicted(plan), plan.resizes) == ({"e": ("j", "reclaim-nominal", 300)}, ())
+
+
+def test_one_job_becomes_smaller_for_two() -> None:
+    world = lent().pending("j1", "a", gpu=2).pending("j2", "a", gpu=3)
+
+    plan = world.plan()
+
+    [resize] = plan.resizes
+    assert (resize.old, resize.new, resize.removed) == (8, 3, (7, 6, 5, 4, 3))
+    assert codes(plan) == {"j1": "kept-for-preempted", "j2": "kept-for-preempted"}
+    assert check(world.snapshot(), plan, NOW_MS) == ()
+
+
+def test_of_two_borrowers_the_one_with_the_larger_share_becomes_smaller_first() -> None:
+    world = World(nodes=2).tenant("a", nominal=16).tenant("b", nominal=0).tenant("c", nominal=0)
+    ask: dict[str, Any] = {"minimum": 1, "gpu": 1, "started": 7200}
+    world.running("eb", "b", replicas=12, nodes=["n000"] * 8 + ["n001"] * 4, **ask)
+    world.running("ec", "c", replicas=4, nodes=["n001"] * 4, **ask)
+
+    [resize] = world.pending("j", "a", gpu=2).plan().resizes
+
+    assert (resize.job, resize.new) == ("eb", 10)
+
+
+def test_production_does_not_become_smaller_and_nominal_is_not_taken_from_who_is_inside_it() -> None:
+    world = World(nodes=1).tenant("a", nominal=4).tenant("b", nominal=4)
+    world.running("prod", "b", replicas=4, minimum=1, gpu=1, nodes=["n000"] * 4, tier="production")
+    world.running("dev", "a", replicas=4, minimum=1, gpu=1, nodes=["n000"] * 4, started=7200)
+
+    plan = world.pending("j", "a", gpu=2).plan()
+
+    assert (plan.resizes, plan.evicts) == ((), ())
+
+
+def test_others_make_room_for_a_smaller_size_where_they_cannot_for_the_full_one() -> None:
+    """Its nominal is 4: that much it takes back, the other half of its full size it may not."""
+    world = World(nodes=1).tenant("a", nominal=4).tenant("b", nominal=4)
+    world.running("r1", "b", gpu=4, nodes=["n000"], started=7200).running(
+        "r2", "b", gpu=4, nodes=["n000"], started=7000
+    )
+
+    plan = world.pending("j", "a", replicas=8, minimum=2, gpu=1).plan()
+
+    assert evicted(plan) == {"r2": ("j", "reclaim-nominal", 300)}
+    assert wait_of(plan, "j").code == "kept-for-preempted"

@@ -55,3 +55,15 @@ def test_evicted_it_keeps_the_progress_of_its_size_and_starts_anew_at_the_larges
     result = run(one_pool(a=8, b=0), rows, header=ELASTIC)
 
     assert times(result) == {"j0": ("0", "50"), "j2": ("50", "250"), "j1": ("0", "325")}
+
+
+def test_it_becomes_smaller_for_a_lender_and_nobody_is_stopped() -> None:
+    """b borrows the whole node; from 100 s to 200 s a has three of its cards: b makes 62.5 s of progress in that time, and then, in
+    its cooldown, goes on with five until 700 s."""
+    rows = ["j1,b,q,0,1000,8,2,1,", "j2,a,q,100,100,1,,3,"]
+
+    result = run(one_pool(a=8, b=0), rows, header=ELASTIC)
+
+    assert times(result)["j2"] == ("100", "200")
+    assert jobs_of(result)["j1"]["preemptions"] == "0"
+    assert times(result)["j1"] == ("0", "1225"), "100 s, then 600 s at five eighths, then the rest at full size"
