@@ -4,6 +4,7 @@ from functools import cache
 
 from celery import shared_task
 
+from berth.common import clock
 from scheduling.control.forecasting import Forecaster
 from scheduling.control.loop import Loop
 from scheduling.control.observe import Observer
@@ -12,6 +13,7 @@ from scheduling.control.sampling import sample_cards
 from scheduling.control.sweep import sweep as run_sweep
 from scheduling.control.tenant_spaces import reconcile_tenants as run_reconcile_tenants
 from scheduling.services.partitions import maintain_partitions as run_maintain_partitions
+from scheduling.services.queue_use import measure_use as run_measure_use
 
 
 @cache
@@ -53,6 +55,12 @@ def sweep() -> None:
 def sample() -> None:
     """What cards report now, and the hours it belongs to."""
     sample_cards()
+
+
+@shared_task(name="scheduling.measure_use", ignore_result=True)
+def measure_use() -> None:
+    """How busy the cards of each queue were in the last 7 days."""
+    run_measure_use(now=clock.now())
 
 
 @shared_task(name="scheduling.reconcile_tenants", ignore_result=True)

@@ -16,6 +16,7 @@ from billing.services.drafts import refresh_tenant
 from billing.services.usage_file import NamesOfRow, Problem, UsageRow, read_usage
 from billing.services.usage_overlaps import CardKey, overlaps
 from scheduling.services.history import PastLease, record_history
+from scheduling.services.queue_use import count_segments_of
 from tenants.models import Flavor, Queue
 
 _AT_ONCE: Final = 10_000
@@ -52,12 +53,13 @@ def import_usage(
         found.problems.sort()
         if found.problems or dry_run or not leases:
             return found
-        job_ids = record_history(leases, at=now)
+        recorded = record_history(leases, at=now)
         progress("stored", len(leases))
-        record_costs(job_ids)
+        record_costs(recorded.jobs)
         progress("metered", len(leases))
         for tenant_id in sorted({lease.tenant_id for lease in leases}):
             found.statements += refresh_tenant(tenant_id)
+        count_segments_of(recorded.leases, now=now)
     return found
 
 

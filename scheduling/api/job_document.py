@@ -7,6 +7,7 @@ from berth.common.reasons import wait_message, wait_step
 from berth.common.units import from_milli, from_ppm
 from scheduling.api.amounts import amounts_document, cards, gib, money_document
 from scheduling.api.run_document import run_document
+from scheduling.api.weight_document import weights_document
 from scheduling.models import Job, Role, WaitReason
 from scheduling.selectors.job_events import JobEvent
 from scheduling.selectors.job_facts import Holder, JobFacts
@@ -123,6 +124,7 @@ def _standing(job: Job, facts: JobFacts) -> dict[str, Any]:
         "position": None if position is None else position.place,
         "cards_ahead": None if position is None else cards(position.cards_ahead_m),
         "eta": _eta(facts),
+        "weights": None if facts.weights is None else weights_document(facts.weights),
         "wait": None if facts.wait is None else wait_document(facts.wait, facts.holders),
     }
 

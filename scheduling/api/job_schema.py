@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from berth.common.reasons import WAITS
+from scheduling.api.weight_document import QueueWeightsSchema
 from scheduling.models import Job
 from scheduling.models.job import TIERS
 from scheduling.services.job_body.job import HIGHEST_PRIORITY, LONGEST_RUNTIME_S, MOST_MEMBERS, MOST_RESTARTS
@@ -283,6 +284,7 @@ class JobSchema(Fields):
     position = serializers.IntegerField(allow_null=True)
     cards_ahead = NumberField(allow_null=True)
     eta = EtaSchema(allow_null=True)
+    weights = QueueWeightsSchema(allow_null=True, help_text="Of queued jobs.")
     wait = WaitSchema(allow_null=True)
     runs = RunSchema(many=True)
     cost = CostSchema()

@@ -15,6 +15,7 @@ from berth.common.parsing import storable
 from scheduling.api.amounts import cards, gib
 from scheduling.api.job_document import ppm
 from scheduling.api.job_schema import NumberField
+from scheduling.api.weight_document import QueueWeightsSchema, weights_document
 from scheduling.selectors.queue_numbers import QueueNumbers, QuotaNumbers, queue_numbers
 from tenants.access.viewset import BerthViewSet, creates
 from tenants.models import Pool, Queue, Quota
@@ -59,6 +60,7 @@ class QueueSchema(Fields):
     state = serializers.ChoiceField(choices=Queue.State.choices)
     weight = NumberField()
     effective_weight = NumberField()
+    weights = QueueWeightsSchema()
     loan_period_s = serializers.IntegerField()
     strict_expiry = serializers.BooleanField()
     max_pool_share = NumberField(allow_null=True)
@@ -201,7 +203,8 @@ def queue_document(queue: Queue, numbers: QueueNumbers) -> dict[str, Any]:
         "pool": queue.pool.name,
         "state": queue.state,
         "weight": ppm(queue.weight_ppm),
-        "effective_weight": ppm(queue.effective_weight_ppm),
+        "effective_weight": ppm(numbers.weights.queue.found.effective_weight_ppm),
+        "weights": weights_document(numbers.weights),
         "loan_period_s": queue.loan_period_s,
         "strict_expiry": queue.strict_expiry,
         "max_pool_share": None if queue.max_pool_share_ppm is None else ppm(queue.max_pool_share_ppm),

@@ -19,6 +19,7 @@ from scheduling.control.requeue import next_state
 from scheduling.control.segments import FAULT, GRACE, Hold, Stretch, cut_hold
 from scheduling.models import Lease, LeaseSegment, Loan, Pod, Preemption, Run, SegmentQuarantine
 from scheduling.selectors.splits import split_changes_of
+from scheduling.services.queue_use import count_segments
 from scheduling.states import PLATFORM_FAULTS, EndReason, JobState, RunState
 from scheduling.transitions import Cause, lock_jobs, move_job, move_run
 
@@ -134,16 +135,18 @@ def _pod_end(pod: Pod, end: RunEnd, now: datetime) -> tuple[datetime, datetime]:
 
 def _store_segments(segments: Sequence[tuple[Lease, Stretch]], now: datetime) -> None:
     """All at once; where the database refuses, one by one, and what it refuses goes to quarantine (DESIGN section 4)."""
+    stored: list[LeaseSegment] = []
     good = [entry for entry in segments if entry[1].start < entry[1].end]
     bad = [(entry, "ends before it starts") for entry in segments if entry[1].start >= entry[1].end]
     try:
         with transaction.atomic():
-            LeaseSegment.objects.bulk_create([_segment(*entry) for entry in good], batch_size=2000)
+            stored = LeaseSegment.objects.bulk_create([_segment(*entry) for entry in good], batch_size=2000)
     except IntegrityError:
         for entry in good:
             try:
                 with transaction.atomic():
-                    _segment(*entry).save(force_insert=True)
+                    (segment := _segment(*entry)).save(force_insert=True)
+                stored.append(segment)
             except IntegrityError as error:
                 bad.append((entry, str(error).partition("\n")[0]))
     SegmentQuarantine.objects.bulk_create(
@@ -152,6 +155,7 @@ def _store_segments(segments: Sequence[tuple[Lease, Stretch]], now: datetime) ->
         )
         for (lease, piece), why in bad
     )
+    count_segments([segment.pk for segment in stored], now=now)
 
 
 def _segment(lease: Lease, piece: Stretch) -> LeaseSegment:

@@ -87,7 +87,7 @@ class Forecaster:
         return scored
 
     def _store_all(self, now: datetime) -> int:
-        snapshot = load_snapshot(now)
+        snapshot = load_snapshot(now, self._policy)
         if not len(snapshot.pending):
             return 0
         plan = plan_cycle(snapshot, self._policy, to_ms(now)).plan

@@ -86,7 +86,7 @@ class Loop:
         retry_broken_off(partial(enforce_limits, leadership, clock.now()))
         retry_broken_off(partial(drain_nodes, leadership, self.policy, clock.now()))
         now = clock.now()
-        snapshot = load_snapshot(now)
+        snapshot = load_snapshot(now, self.policy)
         loaded = clock.monotonic()
         planned = plan_cycle(snapshot, self.policy, to_ms(now))
         decided = clock.monotonic()
@@ -137,7 +137,7 @@ class Loop:
 def plan_now(policy: Policy = PRESETS["default"]) -> tuple[Planned, datetime]:
     """What a turn would decide now, without doing it."""
     now = clock.now()
-    return plan_cycle(load_snapshot(now), policy, to_ms(now)), now
+    return plan_cycle(load_snapshot(now, policy), policy, to_ms(now)), now
 
 
 def _record_times(turn: Turn) -> None:

@@ -19,6 +19,7 @@ from scheduling.models.job import Job, JobDataset, JobDependency, Role, RoleFlav
 from scheduling.models.node import Card, Node, NodeDomain, NodeInterval
 from scheduling.models.pod_log import PodLog
 from scheduling.models.pool_use import PoolUse
+from scheduling.models.queue_use import QueueUse
 from scheduling.models.run import ImportedEvent, Lease, LeaseSegment, Pod, Run, SegmentQuarantine, SplitChange
 from scheduling.models.simulated import SimulatedCluster, SimulatedFault, SimulatedNode, SimulatedObject, SimulatedPod
 
@@ -45,6 +46,7 @@ __all__ = [
     "PodLog",
     "PoolUse",
     "Preemption",
+    "QueueUse",
     "Reservation",
     "ReservationNode",
     "Role",

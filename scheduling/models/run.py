@@ -190,7 +190,10 @@ class Lease(models.Model):
                 name="whole_card_one_open_lease",
             ),
         ]
-        indexes = [models.Index(fields=["run"], condition=Q(closed_at__isnull=True), name="lease_open")]
+        indexes = [
+            models.Index(fields=["run"], condition=Q(closed_at__isnull=True), name="lease_open"),
+            models.Index(fields=["closed_at"], name="lease_closed"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.pod_id}/{self.slot}"

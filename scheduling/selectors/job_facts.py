@@ -13,6 +13,7 @@ from django.db.models import Prefetch, QuerySet
 
 from scheduling.models import Job, JobDataset, JobDependency, Role, RoleFlavor, WaitReason
 from scheduling.selectors.configured import Configured, configured
+from scheduling.selectors.effective_weights import QueueWeights, weights_of_queues
 from scheduling.selectors.positions import Position, positions_of
 from scheduling.selectors.run_facts import RunFacts, runs_of_jobs
 from scheduling.selectors.start_ranges import HitRate, StartRange, hit_rate, start_ranges_of
@@ -37,7 +38,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """`start` and `rate` of queued jobs only; `runs` oldest first."""
+    """`start`, `rate` and `weights` of queued jobs only; `runs` oldest first."""
 
     wait: WaitReason | None
     holders: tuple[Holder, ...]
@@ -45,6 +46,7 @@ class JobFacts:
     start: StartRange | None
     rate: HitRate | None
     runs: tuple[RunFacts, ...]
+    weights: QueueWeights | None = None
 
 
 NEW = JobFacts(wait=None, holders=(), position=None, start=None, rate=HitRate(0, 0), runs=())
@@ -69,6 +71,7 @@ def facts_of(jobs: Sequence[Job], reader: User) -> dict[int, JobFacts]:
     waits = {wait.job_id: wait for wait in WaitReason.objects.filter(job_id__in=waiting, until__isnull=True)}
     positions, starts = positions_of(queued), start_ranges_of(queued)
     rate = hit_rate() if queued else None
+    weights = weights_of_queues({job.queue_id for job in jobs if job.state == JobState.QUEUED})
     runs = runs_of_jobs([job.pk for job in jobs if job.runs_count])
     config = configured() if any(wait.holders for wait in waits.values()) else None
     return {
@@ -79,6 +82,7 @@ def facts_of(jobs: Sequence[Job], reader: User) -> dict[int, JobFacts]:
             start=starts.get(job.pk),
             rate=rate if job.state == JobState.QUEUED else None,
             runs=runs.get(job.pk, ()),
+            weights=weights.get(job.queue_id) if job.state == JobState.QUEUED else None,
         )
         for job in jobs
     }

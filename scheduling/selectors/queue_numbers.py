@@ -10,6 +10,7 @@ from django.db.models import Q, Sum
 from berth.common import clock
 from berth.common.units import PPM
 from scheduling.models import Lease
+from scheduling.selectors.effective_weights import QueueWeights, weights_of_queues
 from scheduling.selectors.lent import lent_of_queues
 from scheduling.selectors.pool_load import PendingAsk, PoolLoad, pending_asks, pool_loads
 from tenants.models import Pool, Queue, Quota
@@ -45,10 +46,11 @@ class QueueNumbers:
 
     lines: Mapping[Line, QuotaNumbers]
     share: Fraction | None
+    weights: QueueWeights
 
 
 def queue_numbers(queues: Sequence[Queue]) -> dict[int, QueueNumbers]:
-    """By queue id; the queues carry their pools. Ten queries, and where something is lent up to two more."""
+    """By queue id; the queues carry their pools. Twelve queries, and where something is lent up to two more."""
     ids = [queue.pk for queue in queues]
     found: dict[int, dict[Line, QuotaNumbers]] = {pk: defaultdict(QuotaNumbers) for pk in ids}
     for row in _lines(ids):
@@ -67,8 +69,13 @@ def queue_numbers(queues: Sequence[Queue]) -> dict[int, QueueNumbers]:
     for ask in pending_asks():
         if ask.queue in found:
             _add_pending(found[ask.queue], ask, names)
+    weights = weights_of_queues(ids)
     return {
-        queue.pk: QueueNumbers(found[queue.pk], _share(queue, found[queue.pk], pools[queue.pool_id]))
+        queue.pk: QueueNumbers(
+            found[queue.pk],
+            _share(weights[queue.pk], found[queue.pk], pools[queue.pool_id]),
+            weights[queue.pk],
+        )
         for queue in queues
     }
 
@@ -108,7 +115,7 @@ def _add_pending(lines: dict[Line, QuotaNumbers], ask: PendingAsk, names: Mappin
     lines[MEMORY, ""].pending += ask.memory_mib
 
 
-def _share(queue: Queue, lines: Mapping[Line, QuotaNumbers], pool: PoolLoad) -> Fraction | None:
+def _share(weights: QueueWeights, lines: Mapping[Line, QuotaNumbers], pool: PoolLoad) -> Fraction | None:
     """The largest part of any resource that it uses, a card by its flavor's weight, over the effective weight."""
     weight = {load.flavor.name: load.flavor.weight_ppm for load in pool.flavors}
     cards = sum(load.total * load.flavor.weight_ppm for load in pool.flavors)
@@ -127,4 +134,5 @@ def _share(queue: Queue, lines: Mapping[Line, QuotaNumbers], pool: PoolLoad) -> 
     dominant = max(parts)
     if not dominant:
         return Fraction(0)
-    return dominant / Fraction(queue.effective_weight_ppm, PPM) if queue.effective_weight_ppm else None
+    divisor = weights.queue.found.effective_weight_ppm
+    return dominant / Fraction(divisor, PPM) if divisor else None

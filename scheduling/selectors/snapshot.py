@@ -6,20 +6,21 @@ from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 
+from scheduling.engine.policy import PRESETS, Policy
 from scheduling.engine.snapshot import Eviction, Loan, LoanSide, Reservation, Running, Snapshot
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import ReservationKind
 from scheduling.selectors.snapshot_cluster import ClusterTables, read_cluster
 from scheduling.selectors.snapshot_rows import fetch, frozen, ms_of
-from scheduling.selectors.snapshot_tree import TreeTables, read_tree
+from scheduling.selectors.snapshot_tree import TreeTables, read_tree, weighed
 from scheduling.selectors.snapshot_work import HOLDS, TIERS, read_work
 
 FLAP_WINDOW = timedelta(minutes=30)
 """How far back evictions are told, so that no pair flaps; the policy's own window lies inside it."""
 
 
-def load_snapshot(now: datetime) -> Snapshot:
-    """Everything one cycle decides on, as of one instant of the database. `now` is business time.
+def load_snapshot(now: datetime, policy: Policy = PRESETS["default"]) -> Snapshot:
+    """Everything one cycle decides on, as of one instant of the database. `now` is business time; the policy weighs past use.
 
     Outside a transaction all queries share one REPEATABLE READ snapshot; inside one they share the caller's.
     """
@@ -28,12 +29,12 @@ def load_snapshot(now: datetime) -> Snapshot:
         if outermost:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        return _load(now)
+        return _load(now, policy)
 
 
-def _load(now: datetime) -> Snapshot:
+def _load(now: datetime, policy: Policy) -> Snapshot:
     cluster = read_cluster(now)
-    tree = read_tree(now, cluster)
+    tree = weighed(read_tree(now, cluster), now, policy)
     work = read_work(now, cluster, tree)
     runs = {int(run): i for i, run in enumerate(work.running.runs)}
     loans = _read_loans(runs, cluster, tree)

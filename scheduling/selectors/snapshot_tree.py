@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
+from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import CPU, MEMORY, VRAM, Queue, TreeNode
-from scheduling.engine.units import ONE_PPM
+from scheduling.engine.weights import weigh
+from scheduling.selectors.queue_use import usage_of_queues
 from scheduling.selectors.snapshot_cluster import ClusterTables
 from scheduling.selectors.snapshot_rows import fetch
 
@@ -35,11 +37,10 @@ class _Entry:
     name: str
     parent: Key | None
     weight_ppm: int
-    effective_ppm: int
 
 
 def read_tree(now: datetime, cluster: ClusterTables) -> TreeTables:
-    """Cohorts, tenants and queues with what they may use now."""
+    """Cohorts, tenants and queues with what they may use now, and their weights as they were set."""
     entries = sorted([*_cohorts(), *_tenants(), *_queue_entries()], key=lambda entry: entry.key)
     node_index = {entry.key: i for i, entry in enumerate(entries)}
     columns = {f"gpu:{flavor.id}": i for i, flavor in enumerate(cluster.flavors)}
@@ -52,10 +53,16 @@ def read_tree(now: datetime, cluster: ClusterTables) -> TreeTables:
     return TreeTables(tree, queues, node_index, {int(queue.id): i for i, queue in enumerate(queues)}, stopped)
 
 
+def weighed(tables: TreeTables, now: datetime, policy: Policy) -> TreeTables:
+    """The same tree, weighed by what its queues have used until now (SCH-06); one query."""
+    usage = {tables.node_index["queue", queue]: past for queue, past in usage_of_queues(now).items()}
+    return replace(tables, tree=weigh(tables.tree, usage, policy))
+
+
 def _cohorts() -> list[_Entry]:
     rows = fetch("SELECT id, name, parent_id, weight_ppm FROM tenants_cohort")
     return [
-        _Entry(("cohort", pk), name, None if parent is None else ("cohort", parent), weight, weight)
+        _Entry(("cohort", pk), name, None if parent is None else ("cohort", parent), weight)
         for pk, name, parent, weight in rows
     ]
 
@@ -63,17 +70,17 @@ def _cohorts() -> list[_Entry]:
 def _tenants() -> list[_Entry]:
     rows = fetch("SELECT id, slug, cohort_id, weight_ppm FROM tenants_tenant")
     return [
-        _Entry(("tenant", pk), slug, None if cohort is None else ("cohort", cohort), weight, weight)
+        _Entry(("tenant", pk), slug, None if cohort is None else ("cohort", cohort), weight)
         for pk, slug, cohort, weight in rows
     ]
 
 
 def _queue_entries() -> list[_Entry]:
     rows = fetch(
-        "SELECT q.id, t.slug || '/' || q.name, q.tenant_id, q.weight_ppm, q.effective_weight_ppm"
+        "SELECT q.id, t.slug || '/' || q.name, q.tenant_id, q.weight_ppm"
         " FROM tenants_queue q JOIN tenants_tenant t ON t.id = q.tenant_id"
     )
-    return [_Entry(("queue", pk), name, ("tenant", tenant), weight, now) for pk, name, tenant, weight, now in rows]
+    return [_Entry(("queue", pk), name, ("tenant", tenant), weight) for pk, name, tenant, weight in rows]
 
 
 def _read_lines(now: datetime, columns: Mapping[str, int]) -> Lines:
@@ -132,8 +139,7 @@ def _tree_node(
         borrowing=tuple(line[1] if line else None for line in found),
         lending=tuple(line[2] if line else None for line in found),
         weight_ppm=entry.weight_ppm,
-        effective_weight_ppm=entry.effective_ppm,
-        borrow_scale_ppm=ONE_PPM,
+        effective_weight_ppm=entry.weight_ppm,
     )
 
 

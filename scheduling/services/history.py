@@ -70,18 +70,29 @@ class PastLease:
         return self.source, self.job_ref
 
 
-def record_history(leases: Sequence[PastLease], *, at: datetime) -> list[int]:
-    """Store the leases under their jobs and runs, made where unknown; returns the ids of all jobs touched, sorted."""
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Ids of all jobs that were touched, sorted, and of the leases that are new."""
+
+    jobs: list[int]
+    leases: list[int]
+
+
+def record_history(leases: Sequence[PastLease], *, at: datetime) -> Recorded:
+    """Store the leases under their jobs and runs, made where unknown.
+
+    Their decayed use is counted by the caller, last of all: what does that holds up the loop until it commits.
+    """
     if not leases:
-        return []
+        return Recorded([], [])
     with transaction.atomic():
         users = ensure_users(lease.username for lease in leases)
         cards = _cards(leases)
         jobs = _jobs(leases, users, at)
         runs = _runs(leases, jobs, at)
         placed = _pods(leases, runs, jobs, cards)
-        _store_leases(leases, runs, cards, placed, at)
-    return sorted({job.pk for job in jobs.values()})
+        stored = _store_leases(leases, runs, cards, placed, at)
+    return Recorded(sorted({job.pk for job in jobs.values()}), stored)
 
 
 def _cards(leases: Sequence[PastLease]) -> dict[tuple[int, str, int], tuple[int, int]]:
@@ -266,8 +277,8 @@ def _store_leases(
     cards: dict[tuple[int, str, int], tuple[int, int]],
     placed: Sequence[tuple[Pod, int]],
     at: datetime,
-) -> None:
-    """COPY leases, their segments and the identities of the rows they came from.
+) -> list[int]:
+    """COPY leases, their segments and the identities of the rows they came from; returns the leases' ids.
 
     Triggers and keys plan their look-ups once a session, by the size a table has then. On a table that starts empty that
     is a scan of all of it, and the import would take the square of its rows: here they are planned anew, by index.
@@ -295,6 +306,7 @@ def _store_leases(
             for lease_id, lease in zip(ids, leases, strict=True):
                 copy.write_row((lease.source, lease.event_id, lease.digest, lease_id, at))
         cursor.execute("SET LOCAL enable_seqscan = on")
+    return ids
 
 
 def _segments(lease: PastLease) -> Iterator[tuple[LeaseSegment.Kind, TimestamptzRange]]:

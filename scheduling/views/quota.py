@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from berth.common.live import live_answer
+from scheduling.selectors.effective_weights import WeightParts, weights_of_queues
 from scheduling.selectors.freshness import current_freshness
 from scheduling.selectors.job_list import JobFilters, job_page
 from scheduling.selectors.loans import borrowed_by, lent_by
@@ -15,6 +16,7 @@ from scheduling.selectors.pool_load import pool_loads
 from scheduling.selectors.queue_rows import queue_rows, tenant_pools, visible_queue
 from scheduling.selectors.quota_lines import queue_quota_lines, tenant_quota_lines
 from tenants.access.page_request import PageRequest
+from tenants.models import Queue
 from tenants.selectors.chosen_tenant import tenants_of
 
 ONE_PPM: Final = 1_000_000
@@ -62,6 +64,7 @@ def queue(request: PageRequest, tenant: str, name: str) -> HttpResponse:
             "queue": seen,
             "freshness": freshness,
             "lines": queue_quota_lines(seen),
+            "weights": _weights(seen),
             "waiting": _in_line(job_page(request.user, waiting, sort="oldest")),
             "running": job_page(request.user, running),
             **region,
@@ -71,6 +74,15 @@ def queue(request: PageRequest, tenant: str, name: str) -> HttpResponse:
         )
 
     return live_answer(request, version=freshness.cycle, checked_at=freshness.checked_at, draw=draw)
+
+
+def _weights(queue: Queue) -> list[tuple[str, WeightParts]]:
+    """Of the tenant among tenants, and of the queue among the tenant's where there are several."""
+    found = weights_of_queues([queue.pk]).get(queue.pk)
+    if found is None:
+        return []
+    tenant = (queue.tenant.slug, found.tenant)
+    return [tenant, (f"{queue.tenant.slug}/{queue.name}", found.queue)] if found.queue.siblings else [tenant]
 
 
 def _in_line(page: Any) -> Any:

@@ -150,7 +150,7 @@ class QueueForm(ServiceForm):
 class QueueAdmin(ServiceAdmin):
     view, change = Action.QUEUE_CREATE, Action.QUEUE_CHANGE
     form = QueueForm
-    fixed = ("tenant", "name", "environment", "pool", "effective_weight")
+    fixed = ("tenant", "name", "environment", "pool")
     list_display = ("name", "tenant", "environment", "default_tier", "pool", "weight_out", "loan_period_out", "state")
     list_filter = ("state", "environment", "default_tier", "pool")
     search_fields = ("name", "tenant__slug")
@@ -161,15 +161,11 @@ class QueueAdmin(ServiceAdmin):
             "tenant", "name", "environment", "pool", "default_tier", "weight", "loan_period_h", "strict_expiry",
             "max_pool_share",
         )  # fmt: skip
-        return common if obj is None else (*common, "state", "effective_weight")
+        return common if obj is None else (*common, "state")
 
     @admin.display(description=_("weight"), ordering="weight_ppm")
     def weight_out(self, row: Queue) -> Decimal:
         return from_ppm(row.weight_ppm)
-
-    @admin.display(description=_("effective weight"))
-    def effective_weight(self, row: Queue) -> Decimal:
-        return from_ppm(row.effective_weight_ppm)
 
     @admin.display(description=_("loan period (hours)"), ordering="loan_period_s")
     def loan_period_out(self, row: Queue) -> Decimal:

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from berth.common import clock
 from scheduling.api.queues import QueueSchema
-from scheduling.models import Loan, LoanSide
+from scheduling.models import Loan, LoanSide, QueueUse
 from scheduling.selectors.quota_lines import queue_quota_lines, tenant_quota_lines
 from scheduling.services.submit import submit_job
 from tests.api.conftest import ClientFor
@@ -58,6 +59,28 @@ def test_a_queue_tells_its_quota_and_what_stands_on_it(client_for: ClientFor) ->
     assert found["used"]["gpu"] == {world.flavor.name: 4}
     assert (found["share"], found["effective_weight"]) == (0.25, 1)
     assert set(found) == set(QueueSchema().fields)
+
+
+def test_a_queue_and_its_waiting_jobs_tell_what_makes_their_weight(client_for: ClientFor) -> None:
+    """SCH-06: of two queues one used 30 card-hours, 40 % busy, all of it sampled: F = 1/4, p = 1/3."""
+    world = a_world(nodes=2, nominal=2)
+    a_queue(tenant=world.tenant, pool=world.queue.pool)
+    job = submit_job(world.member, world.body())
+    QueueUse.objects.create(
+        queue=world.queue, decayed_card_ms=108_000_000, as_of=clock.now(), held_units_s=1000, sampled_units_s=1000,
+        busy_units_s=400,
+    )  # fmt: skip
+
+    found = client_for(world.member).get(f"{QUEUES}/{world.tenant.slug}/{world.queue.name}").json()
+    asked = client_for(world.member).get(f"/api/v1/jobs/{job.pk}").json()
+
+    assert found["weights"]["queue"] == {
+        "weight": 1, "effective_weight": 0.516666, "history_factor": 0.25, "idle_penalty": 0.333333,
+        "utilisation": 0.4, "coverage": 1, "decayed_card_hours": pytest.approx(30, abs=0.01),
+    }  # fmt: skip
+    assert found["effective_weight"] == 0.516666
+    assert found["weights"]["tenant"]["history_factor"] == 1
+    assert asked["weights"] == found["weights"]
 
 
 def test_what_a_queue_lends_is_told(client_for: ClientFor) -> None:

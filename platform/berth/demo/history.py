@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from berth.common import units
+from berth.common import clock, units
 from berth.demo.copying import copy_rows
 from berth.demo.holds import add_loan, add_pods, exit_code_of
 from berth.demo.past import Attempt, PastJob
@@ -32,6 +32,7 @@ from scheduling.models import (
     Transition,
 )
 from scheduling.services.judging import judge
+from scheduling.services.queue_use import recount
 from scheduling.services.resolved import shape_key
 from tenants.models import Cohort, Flavor, Queue, Tenant, User
 from tenants.permissions import Action
@@ -52,6 +53,7 @@ def load_history(jobs: list[PastJob], *, since: datetime) -> int:
     with transaction.atomic():
         for model in order:
             copy_rows(model, rows.rows[model])
+        recount(now=clock.now())
     return len(jobs)
 
 
