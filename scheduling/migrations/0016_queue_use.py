@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.CASCADE,
                         primary_key=True,
-                        related_name="use",
+                        related_name="+",
                         serialize=False,
                         to="tenants.queue",
                     ),

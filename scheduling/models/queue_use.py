@@ -3,7 +3,6 @@
 from django.db import models
 
 from tenants.models import Queue
-from tenants.scoping import scoped
 
 
 class QueueUse(models.Model):
@@ -13,7 +12,7 @@ class QueueUse(models.Model):
     null until somebody looked.
     """
 
-    queue = models.OneToOneField(Queue, primary_key=True, on_delete=models.CASCADE, related_name="use")
+    queue = models.OneToOneField(Queue, primary_key=True, on_delete=models.CASCADE, related_name="+")
     decayed_card_ms = models.BigIntegerField(default=0)
     as_of = models.DateTimeField()
     held_units_s = models.BigIntegerField(default=0)
@@ -21,8 +20,6 @@ class QueueUse(models.Model):
     busy_units_s = models.BigIntegerField(default=0)
     measured_from = models.DateTimeField(null=True)
     measured_at = models.DateTimeField(null=True)
-
-    objects = models.Manager.from_queryset(scoped("queue__tenant"))()
 
     class Meta:
         ordering = ["queue_id"]
