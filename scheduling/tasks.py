@@ -9,6 +9,7 @@ from scheduling.control.forecasting import Forecaster
 from scheduling.control.loop import Loop
 from scheduling.control.observe import Observer
 from scheduling.control.pace import is_rested
+from scheduling.control.prometheus import ask_prometheus as run_ask_prometheus
 from scheduling.control.sampling import sample_cards
 from scheduling.control.sweep import sweep as run_sweep
 from scheduling.control.tenant_spaces import reconcile_tenants as run_reconcile_tenants
@@ -55,6 +56,12 @@ def sweep() -> None:
 def sample() -> None:
     """What cards report now, and the hours it belongs to."""
     sample_cards()
+
+
+@shared_task(name="scheduling.ask_prometheus", ignore_result=True)
+def ask_prometheus() -> None:
+    """What exporters say of cards, where a Prometheus server is set."""
+    run_ask_prometheus()
 
 
 @shared_task(name="scheduling.measure_use", ignore_result=True)

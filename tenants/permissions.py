@@ -63,6 +63,7 @@ class Action(StrEnum):
 
     SUPPLY_READ = "supply.read"
     NODE_OPERATE = "node.operate"
+    SAMPLE_WRITE = "sample.write"
     CYCLE_READ = "cycle.read"
 
     JOB_READ = "job.read"

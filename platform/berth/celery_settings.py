@@ -53,6 +53,7 @@ def _schedule() -> dict[str, dict[str, Any]]:
         "scheduling.sweep": timedelta(seconds=10),
         "scheduling.forecast": timedelta(seconds=5),
         "scheduling.sample": timedelta(seconds=15),
+        "scheduling.ask_prometheus": timedelta(seconds=60),
         "scheduling.measure_use": timedelta(seconds=60),
         "scheduling.reconcile_tenants": timedelta(seconds=10),
         "billing.record_costs": timedelta(seconds=2),

@@ -13,6 +13,7 @@ from scheduling.api.pools import PoolViewSet
 from scheduling.api.queues import QueueViewSet
 from scheduling.api.reservations import ReservationViewSet
 from scheduling.api.run_reports import RunReportView
+from scheduling.api.utilisation_samples import UtilisationSampleViewSet
 
 router = SimpleRouter(trailing_slash=False)
 router.register("jobs", JobViewSet, basename="job")
@@ -21,6 +22,7 @@ router.register("flavors", FlavorViewSet, basename="flavor")
 router.register("pools", PoolViewSet, basename="pool")
 router.register("cluster", ClusterViewSet, basename="cluster")
 router.register("reservations", ReservationViewSet, basename="reservation")
+router.register("utilisation-samples", UtilisationSampleViewSet, basename="utilisation-sample")
 
 NODE = "nodes/<str:cluster>/<str:name>"
 ORDERS = ("fail", "recover", "cordon", "uncordon", "drain")

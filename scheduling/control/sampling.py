@@ -8,14 +8,12 @@ from berth.common import clock
 from scheduling.cluster.port import CardUse, ClusterUnreachableError
 from scheduling.control.clusters import port_of
 from scheduling.models import Lease
-from scheduling.services.pool_use import SAMPLE_WALL, note_use
+from scheduling.services.pool_use import note_use
 from scheduling.services.utilisation import CardSample, record_samples
 from tenants.models import Cluster
 
 logger = logging.getLogger(__name__)
 LIST_TIMEOUT_S: Final = 5.0
-GAP_PERIODS: Final = 3
-"""A sample that came so late speaks for no longer."""
 
 
 def sample_cards() -> int:
@@ -32,7 +30,7 @@ def sample_cards() -> int:
         except ClusterUnreachableError as error:
             logger.warning("cards not read cluster=%s error=%s", cluster.name, error.message)
     now = clock.now()
-    record_samples(samples, now=now, longest_gap=SAMPLE_WALL * GAP_PERIODS * clock.scale())
+    record_samples(samples, now=now)
     note_use(_busiest(samples), told, now=now)
     return len(samples)
 

@@ -10,10 +10,13 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
+from berth.common import clock
 from scheduling.models import UtilisationSample
 
 BATCH: Final = 5_000
 HOUR: Final = timedelta(hours=1)
+LEAST_GAP: Final = timedelta(minutes=3)
+WALL_GAP: Final = timedelta(seconds=45)
 _ROLL_UP: Final = """
     WITH sampled AS (
         SELECT run_id, card_id, busy_ppm, vram_mib, at,
@@ -62,14 +65,27 @@ class CardSample:
     vram_mib: int | None
 
 
-def record_samples(samples: Sequence[CardSample], *, now: datetime, longest_gap: timedelta) -> None:
-    """Store samples and bring the hours up to `now` that they belong to.
+def longest_gap() -> timedelta:
+    """A sample speaks for the time since the card's last one, at most for so long; time before that stays without samples.
 
-    A sample speaks for the time since the card's last one, at most for `longest_gap`; time before that stays without samples.
-    Safe to repeat: an hour's roll-up is worked out anew from what is stored.
+    One for all sources, since an hour's roll-up does not know them: exporters tell once a minute, the simulated cluster is asked every
+    15 s of wall time.
     """
-    hour = now.replace(minute=0, second=0, microsecond=0)
+    return max(LEAST_GAP, WALL_GAP * clock.scale())
+
+
+def lock_samples() -> None:
+    """One writer at a time, until the transaction ends: two never put the same hour's rows in another order."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('scheduling.utilisation'))")
+
+
+def record_samples(samples: Sequence[CardSample], *, now: datetime) -> None:
+    """Store samples and bring the hours up to date that they belong to, and the last two. An hour is worked out anew each time."""
+    hour = _hour(now)
+    hours = {hour - HOUR, hour} | {begin for one in samples for begin in (_hour(one.at), _hour(one.at - longest_gap()))}
     with transaction.atomic():
+        lock_samples()
         UtilisationSample.objects.bulk_create(
             [
                 UtilisationSample(
@@ -85,8 +101,10 @@ def record_samples(samples: Sequence[CardSample], *, now: datetime, longest_gap:
             BATCH,
         )
         with connection.cursor() as cursor:
-            # One pass at a time, so that two never put the same hour's rows in another order.
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('scheduling.utilisation'))")
-            for begin in (hour - HOUR, hour):
-                values: dict[str, Any] = {"from": begin, "until": begin + HOUR, "now": now, "gap": longest_gap}
+            for begin in sorted(hours):
+                values: dict[str, Any] = {"from": begin, "until": begin + HOUR, "now": now, "gap": longest_gap()}
                 cursor.execute(_ROLL_UP, values)
+
+
+def _hour(at: datetime) -> datetime:
+    return at.replace(minute=0, second=0, microsecond=0)

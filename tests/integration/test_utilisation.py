@@ -50,7 +50,7 @@ def test_an_hour_is_cut_at_its_end(scene: Scene) -> None:
 
     held = hours(job)
     assert [each[0] for each in held] == [8 * 3600, 8 * 20]
-    assert [each[1] for each in held] == [8 * (45 + 20), 8 * 20]
+    assert [each[1] for each in held] == [8 * (180 + 20), 8 * 20]
     assert [each[2] for each in held] == [each[1] // 2 for each in held]
 
 
