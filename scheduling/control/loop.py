@@ -16,6 +16,7 @@ from berth.common import clock
 from scheduling.control.absorb import Absorbed, absorb_observations
 from scheduling.control.apply import Applied, apply_plan
 from scheduling.control.apply_waits import WaitMemory
+from scheduling.control.cycle_store import CycleStore
 from scheduling.control.dispatch import Dispatcher
 from scheduling.control.draining import drain_nodes
 from scheduling.control.limits import enforce_limits
@@ -24,6 +25,7 @@ from scheduling.control.planning import Planned, plan_cycle
 from scheduling.control.retrying import retry_broken_off
 from scheduling.control.take_down import TakeDown
 from scheduling.engine.policy import PRESETS, Policy
+from scheduling.engine.snapshot import Snapshot
 from scheduling.models import Cycle
 from scheduling.selectors.snapshot import load_snapshot
 from scheduling.selectors.snapshot_rows import to_ms
@@ -60,7 +62,9 @@ class Loop:
     _dispatcher: Dispatcher = field(default_factory=Dispatcher)
     _take_down: TakeDown = field(default_factory=TakeDown)
     _told: WaitMemory = field(default_factory=WaitMemory)
+    _store: CycleStore = field(default_factory=CycleStore)
     _alarm_again_at: float = 0.0
+    _planning: tuple[Snapshot, datetime] | None = None
 
     def turn(self) -> Turn | None:
         """One turn; None when another leads, now or by the end. Raises what the planner or the database raised, written down."""
@@ -74,9 +78,10 @@ class Loop:
             return None
         except Exception as error:
             logger.exception("cycle failed epoch=%s", leadership.epoch)
-            _record_failure(leadership, error)
+            self._keep_picture(_record_failure(leadership, error))
             raise
         finally:
+            self._planning = None
             rest(leadership)
 
     def _turn(self, leadership: Leadership) -> Turn:
@@ -88,7 +93,9 @@ class Loop:
         now = clock.now()
         snapshot = load_snapshot(now, self.policy)
         loaded = clock.monotonic()
+        self._planning = snapshot, now
         planned = plan_cycle(snapshot, self.policy, to_ms(now))
+        self._planning = None
         decided = clock.monotonic()
         applied = retry_broken_off(partial(self._apply, planned, leadership, now))
         done = clock.monotonic()
@@ -110,6 +117,7 @@ class Loop:
             duration_ms=_ms(clock.monotonic() - began),
         )
         _record_times(turn)
+        self._store.keep(turn.cycle_id, snapshot, self.policy, to_ms(now), planned)
         _log(turn, absorbed, applied)
         return turn
 
@@ -119,6 +127,12 @@ class Loop:
         applied = apply_plan(planned, now=now, leadership=leadership, memory=memory)
         self._told = memory
         return applied
+
+    def _keep_picture(self, failed: int | None) -> None:
+        """Of a cycle whose planning raised, what it was planning on: it can be replayed."""
+        if failed is not None and self._planning is not None:
+            snapshot, now = self._planning
+            self._store.keep(failed, snapshot, self.policy, to_ms(now), None)
 
     def _alarm_of_held(self, nodes: list[str]) -> None:
         """Once a minute while it lasts: most likely it is our own network that fails (F27)."""
@@ -146,10 +160,10 @@ def _record_times(turn: Turn) -> None:
     )
 
 
-def _record_failure(leadership: Leadership, error: Exception) -> None:
-    """A failed cycle is kept, if the database is there to keep it."""
+def _record_failure(leadership: Leadership, error: Exception) -> int | None:
+    """A failed cycle is kept, if the database is there to keep it; its number."""
     try:
-        Cycle.objects.create(
+        failed = Cycle.objects.create(
             epoch=leadership.epoch,
             at=clock.now(),
             wall_at=clock.wall_now(),
@@ -158,6 +172,8 @@ def _record_failure(leadership: Leadership, error: Exception) -> None:
         )
     except Exception:
         logger.exception("failed cycle could not be recorded")
+        return None
+    return int(failed.pk)
 
 
 def _ms(seconds: float) -> int:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from berth.common import clock
 from berth.common.alarm import ring
+from scheduling.control.cycle_store import thin_stored_cycles
 from scheduling.control.reconcile import Drift, reconcile_clusters
 from scheduling.control.simulated_nodes import furnish_simulated_clusters
 from scheduling.models import Cycle
@@ -34,9 +35,10 @@ def sweep() -> Swept:
 
 
 def _drop_old_cycles() -> int:
-    """The last 1,000 are kept, and every failed one (DESIGN section 4)."""
+    """The last 1,000 are kept, and every failed one (DESIGN section 4); what is stored of them for replay of fewer."""
     newest = Cycle.objects.order_by("-pk").values_list("pk", flat=True).first()
     if newest is None:
         return 0
+    thin_stored_cycles(newest)
     old = Cycle.objects.filter(pk__lte=newest - KEPT_CYCLES, failed=False)
     return int(old._raw_delete(old.db))
