@@ -125,6 +125,7 @@ POST   /tokens                                                401   ok   ok   ok
 GET    /tokens/{id}                                           401   404  404  404  404  404
 DELETE /tokens/{id}                                           401   404  404  404  404  404
 GET    /usage                                                 401   ok   ok   ok   ok   ok
+POST   /utilisation-samples                                   401   403  403  403  403  ok
 """
 
 
