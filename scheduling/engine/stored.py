@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -121,35 +122,51 @@ def _refuse_other_records(stored: Mapping[str, list[str]]) -> None:
 
 def _packed(value: Any) -> Any:
     """JSON: numbers, texts, truth and null as they are; everything else as a list that begins with its kind."""
-    if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
-        return value
-    if isinstance(value, Enum):
-        return ["enum", type(value).__name__, value.value]
-    if isinstance(value, tuple):
-        return ["tuple", *map(_packed, value)]
-    if isinstance(value, np.ndarray):
-        return ["array", value.dtype.str, list(value.shape), value.tobytes().hex()]
-    if dataclasses.is_dataclass(value):
-        fields = (getattr(value, field.name) for field in dataclasses.fields(value))
-        return ["record", type(value).__name__, *map(_packed, fields)]
-    return _packed_other(value)
+    kind = type(value)
+    # Every type is hashable, which the checker does not believe of `type[Any]`.
+    return value if kind in _PLAIN else _packer(kind)(value)  # type: ignore[arg-type]
 
 
-def _packed_other(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return ["decimal", str(value)]
-    if isinstance(value, np.integer | np.bool_):
-        return value.item()
-    if isinstance(value, frozenset):
-        return ["frozenset", *sorted((_packed(each) for each in value), key=repr)]
-    if isinstance(value, Mapping):
-        pairs = sorted(((_packed(key), _packed(each)) for key, each in value.items()), key=lambda pair: repr(pair[0]))
-        return ["mapping", *([key, each] for key, each in pairs)]
-    if isinstance(value, list):
-        return ["list", *map(_packed, value)]
-    raise TypeError(f"{type(value).__name__} cannot be stored")
+@cache
+def _packer(kind: type[Any]) -> Callable[[Any], Any]:
+    """How values of a type are packed, worked out once a type: a cycle holds hundreds of thousands of a few types."""
+    if issubclass(kind, Enum):
+        return lambda value: ["enum", kind.__name__, value.value]
+    if dataclasses.is_dataclass(kind):
+        name, names = kind.__name__, [field.name for field in dataclasses.fields(kind)]
+        return lambda value: ["record", name, *[_packed(getattr(value, each)) for each in names]]
+    for base, pack in _PACK.items():
+        if issubclass(kind, base):
+            return pack
+    raise TypeError(f"{kind.__name__} cannot be stored")
 
 
+def _packed_tuple(value: tuple[Any, ...]) -> list[Any]:
+    return ["tuple", *[each if type(each) in _PLAIN else _packed(each) for each in value]]
+
+
+def _packed_set(value: frozenset[Any]) -> list[Any]:
+    return ["frozenset", *sorted((_packed(each) for each in value), key=repr)]
+
+
+def _packed_mapping(value: Mapping[Any, Any]) -> list[Any]:
+    pairs = [[_packed(key), _packed(each)] for key, each in value.items()]
+    return ["mapping", *(sorted(pairs, key=lambda pair: repr(pair[0])) if len(pairs) > 1 else pairs)]
+
+
+_PLAIN: Final = frozenset({int, str, bool, type(None)})
+_PACK: Final[Mapping[type[Any], Callable[[Any], Any]]] = types.MappingProxyType(
+    {
+        tuple: _packed_tuple,
+        list: lambda value: ["list", *map(_packed, value)],
+        np.ndarray: lambda value: ["array", value.dtype.str, list(value.shape), value.tobytes().hex()],
+        Decimal: lambda value: ["decimal", str(value)],
+        np.integer: lambda value: value.item(),
+        np.bool_: lambda value: value.item(),
+        frozenset: _packed_set,
+        Mapping: _packed_mapping,
+    }
+)
 _RECORDS: Final[Mapping[str, type[Any]]] = types.MappingProxyType(_records())
 _ENUMS: Final[Mapping[str, type[Enum]]] = types.MappingProxyType(_enums())
 
