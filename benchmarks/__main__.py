@@ -38,7 +38,8 @@ def main() -> int:
     given = parser.parse_args()
     chosen = FULL if given.full else SHORT
     RESULTS.mkdir(exist_ok=True)
-    failed = [name for name in given.names or chosen if not _run(name, FULL[name])]
+    commands = FULL | chosen
+    failed = [name for name in given.names or chosen if not _run(name, commands[name])]
     print(f"failed: {', '.join(failed)}" if failed else f"results in {RESULTS.relative_to(ROOT)}/")
     return 1 if failed else 0
 

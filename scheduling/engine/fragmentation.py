@@ -66,7 +66,6 @@ class DemandMix:
         """By free milli-cards of a card and size: what of it one pod of the size could start on."""
         self.fitting_of = free_m // self.sizes * self.sizes
         self._several = np.flatnonzero(self.asked_m > CARD)
-        self._least_m = np.where(self.asked_m > CARD, self.asked_m, 1)
         self._per_cpu = self._cards_per(self.cpu_m)
         self._per_memory = self._cards_per(self.memory_mib)
 
@@ -105,7 +104,7 @@ class DemandMix:
         """By node and kind: whether flavor, CPU and cards let one pod start. `usable_m` is by kind."""
         can: Flags = self.accepts.take(nodes.flavor, axis=0)
         can &= nodes.cpu_m[:, None] >= self.cpu_m
-        can &= usable_m >= self._least_m
+        can &= usable_m >= self.asked_m
         return can
 
 
