@@ -1,7 +1,7 @@
 """The worked cases of cases/scheduling.md as plan files: what `plan --json` must say of each, in the file's second document.
 
 `starts` is job -> nodes of its pods, `preempts` job -> parts of the entry, both complete where given; `waits` job -> parts of the
-entry; `waiting` jobs that wait, whatever the code; `own` and `borrowed` job -> parts; `shares` name -> parts.
+entry; `resizes` as they are; `waiting` jobs that wait, whatever the code; `own` and `borrowed` job -> parts; `shares` name -> parts.
 """
 
 import json
@@ -41,6 +41,8 @@ def test_the_worked_case_is_decided_as_written(path: Path) -> None:
         assert placed == {job: sorted(nodes) for job, nodes in want["starts"].items()}, got["waits"]
     if "preempts" in want:
         assert sorted(preempts) == sorted(want["preempts"])
+    if "resizes" in want:
+        assert got["resizes"] == want["resizes"]
     assert set(want.get("waiting", ())) <= set(waits)
     _assert_parts(preempts, want.get("preempts", {}))
     _assert_parts(waits, want.get("waits", {}))
