@@ -17,6 +17,7 @@ from scheduling.engine.shrink import shrink_for
 from scheduling.engine.starvation import AgedBatch, keep_idle
 from scheduling.engine.state import Head, State
 from scheduling.engine.tiers import TierRules
+from scheduling.engine.turns import PLAIN
 from scheduling.engine.victims import claim
 from scheduling.engine.watermark import may_start
 
@@ -99,7 +100,7 @@ class Decider:
         state = self.state
         if (
             job_class.claim_failed >= 0
-            or state.policy.order == "submit"
+            or state.policy.order in PLAIN
             or self.verdict_of.get(job_class) != Verdict.QUOTA
         ):
             return False

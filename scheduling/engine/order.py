@@ -2,7 +2,8 @@
 
 Inside a queue the line is starved first, priority, submit, id. Between queues only the next jobs are compared: by band (tier,
 starved, urgent, nominal before borrowing), then at each node of the tree by the children's projected share, then priority,
-submit, id. Under `order: submit` only submit and id count, over all tiers. The contest never decides whether a job starts.
+submit, id. Under `order: submit` only submit and id count, over all tiers; `shortest` and `attained` (SCH-27) put another number
+in submit's place (see `turns`). The contest never decides whether a job starts.
 """
 
 from dataclasses import dataclass, field
@@ -16,16 +17,18 @@ from scheduling.engine.snapshot import I64, Flags
 from scheduling.engine.starvation import AgedBatch, find_starved
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules, best_standing
+from scheduling.engine.turns import ATTAINED, PLAIN, turns_of
 from scheduling.engine.vocabulary import Tier
 
 Key = tuple[int, int, int, int, int]
-"""(band, rank of the projected share, -priority, submit, job): smaller goes first."""
+"""(band, rank of the projected share, -priority, turn, job): smaller goes first."""
 
 STARVED, URGENT, NOMINAL, AGED_BATCH, BORROW, BAND = 0, 1, 2, 3, 4, 10
 """Bands inside a tier, and the distance between tiers. Aged batch heads stand just before development that would borrow."""
 ABOVE_ALL: Final = -1
 """Where roots of the quota tree meet: their parent, and the last of the heaps."""
 _TIER_BAND: Final = (2 * BAND, BAND, 0)
+_NOTHING: Final = (0, 0, 0, 0)
 _AGED_BATCH_BAND: Final = _TIER_BAND[Tier.DEVELOPMENT] + AGED_BATCH
 
 
@@ -46,10 +49,14 @@ class Contest:
     ) -> None:
         self._state, self._rules, self.classes, self._aged, self._class_of = state, rules, classes, aged, competing
         pending = state.snapshot.pending
-        self._priority, self._submit = pending.priority.tolist(), pending.submit_ms.tolist()
-        self._by_submit, self._urgent_priority = state.policy.order == "submit", state.policy.urgent_priority
+        self._turns = turns_of(pending, state.policy)
+        self._priority, self._turn = pending.priority.tolist(), self._turns.tolist()
+        self._plain, self._urgent_priority = state.policy.order in PLAIN, state.policy.urgent_priority
+        self._attained = state.policy.order == ATTAINED
         self._projected_rank = state.shares.projected_rank
         starved = find_starved(pending, state.policy, state.now_ms)
+        if self._attained:
+            starved = np.zeros_like(starved)  # Who waits falls behind in service: that is what brings it to the front.
         self.starved = starved.tolist()
         self._lines = self._make_lines(starved)
         size = len(state.tree.nodes)
@@ -88,10 +95,10 @@ class Contest:
         """lines[leaf][tier], leaves in index order."""
         pending = self._state.snapshot.pending
         jobs: I64 = np.fromiter(self._class_of, dtype=np.int64, count=len(self._class_of))
-        by_submit = self._by_submit
-        late = np.zeros(len(jobs), dtype=np.bool_) if by_submit else ~starved[jobs]
-        rank = np.zeros(len(jobs), dtype=np.int64) if by_submit else np.where(late, -pending.priority[jobs], 0)
-        order = np.lexsort((jobs, pending.submit_ms[jobs], rank, late))
+        plain = self._plain
+        late = np.zeros(len(jobs), dtype=np.bool_) if plain else ~starved[jobs]
+        rank = np.zeros(len(jobs), dtype=np.int64) if plain else np.where(late, -pending.priority[jobs], 0)
+        order = np.lexsort((jobs, self._turns[jobs], rank, late))
         lines: dict[int, dict[int, Line]] = {}
         for job in jobs[order].tolist():
             job_class = self._class_of[job]
@@ -153,10 +160,12 @@ class Contest:
             key = self._top(parent)
 
     def _with_share(self, key: Key, child: int) -> Key:
-        band, _, urgency, submit, job = key
-        if self._by_submit or band % BAND == STARVED:
-            return band, 0, 0, submit, job
-        return band, self._projected_rank(child, self._class_of[job].ask), urgency, submit, job
+        band, _, urgency, turn, job = key
+        if self._plain or band % BAND == STARVED:
+            return band, 0, 0, turn, job
+        # Where service is shared over time, what a queue holds now counts: a wide job is not put off for being wide.
+        ask = _NOTHING if self._attained else self._class_of[job].ask
+        return band, self._projected_rank(child, ask), urgency, turn, job
 
     def _top(self, parent: int) -> Key | None:
         heap, current = self._heaps[parent], self._current
@@ -172,11 +181,11 @@ class Contest:
         if line.at == len(line.jobs):
             return None
         job = line.jobs[line.at]
-        urgency = 0 if self._by_submit else -self._priority[job]
-        return self._band(job), 0, urgency, self._submit[job], job
+        urgency = 0 if self._plain else -self._priority[job]
+        return self._band(job), 0, urgency, self._turn[job], job
 
     def _band(self, job: int) -> int:
-        if self._by_submit:
+        if self._plain:
             return STARVED
         job_class = self._class_of[job]
         base = _TIER_BAND[job_class.tier]

@@ -65,6 +65,7 @@ PRESETS: Final = {
     "default": Policy(),
     "fifo": Policy(preset="fifo", order="submit", block="head", borrowing=True, preemption=False),
     "fifo-skip": Policy(preset="fifo-skip", order="submit", block="none", borrowing=True, preemption=False),
+    "sjf-known": Policy(preset="sjf-known", order="shortest", block="none", preemption=False, durations="known"),
     "static-quota": replace(Policy(preset="static-quota"), borrowing=False),
     "placement": Policy(preset="placement", queueing=False),
     "placement-fgd": Policy(preset="placement-fgd", queueing=False, placement="fgd"),

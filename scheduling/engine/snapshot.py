@@ -178,6 +178,7 @@ class Pending:
     `submit_ms` is the instant the order uses: the original submit (or the eviction, by policy switch). `limit_ms` is the declared
     run time, NEVER if none; `expected_ms` the expected one. `hold` is a wait code's position in `holds` (0 = may start): what the
     shell already knows to bar a start (suspended, dependency, array-limit, budget, backoff, node-lost, planner-fault ...).
+    `attained_card_ms` is the service the job has had, cards x time over all its runs so far (SCH-27), in Running too.
     """
 
     ids: tuple[Id, ...]
@@ -192,6 +193,7 @@ class Pending:
     deadline_ms: I64
     hold: I8
     backoff_ms: I64
+    attained_card_ms: I64
 
     def __len__(self) -> int:
         return len(self.ids)

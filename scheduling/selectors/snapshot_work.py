@@ -11,6 +11,7 @@ import numpy as np
 from scheduling.engine.snapshot import Pending, Pods, RoleAsk, Running, Shape
 from scheduling.engine.units import CARD, NEVER
 from scheduling.engine.vocabulary import Tier, TopologyMode, WaitCode
+from scheduling.selectors.snapshot_attained import read_attained
 from scheduling.selectors.snapshot_cluster import ClusterTables
 from scheduling.selectors.snapshot_dependencies import held_by_others
 from scheduling.selectors.snapshot_rows import columns_of, fetch, frozen, ms_of, positions, to_ms
@@ -91,12 +92,14 @@ def read_work(now: datetime, cluster: ClusterTables, tree: TreeTables) -> WorkTa
     book = _read_shapes(
         cluster, [*zip(waiting[0], waiting[2], strict=True), *zip(running[14], running[3], strict=True)]
     )
+    attained = read_attained()
     pods, held_m = _pods(pod_rows, running[1], running[3], book, cluster)
     return WorkTables(
         shapes=tuple(shape for shape, _key in book.values()),
-        pending=_pending(waiting, book, tree),
+        pending=_pending(waiting, book, tree, attained),
         running=replace(
-            _running(running, book, tree, held_m, to_ms(now)), had_roles=_had_roles(running[1], running[3], book)
+            _running(running, book, tree, held_m, attained, to_ms(now)),
+            had_roles=_had_roles(running[1], running[3], book),
         ),
         pods=pods,
     )
@@ -108,7 +111,7 @@ Book = dict[str, tuple[Shape, int]]
 """Shape and its index by shape key, in order of first use."""
 
 
-def _pending(columns: Sequence[tuple[Any, ...]], book: Book, tree: TreeTables) -> Pending:
+def _pending(columns: Sequence[tuple[Any, ...]], book: Book, tree: TreeTables, attained: Mapping[int, int]) -> Pending:
     ids, queues, keys, tiers, priority, submit, eligible, limit, expected, deadline, hold, backoff = columns
     dependent = held_by_others(ids)
     bars = [HOLDS.index(WaitCode.DEPENDENCY) if job in dependent else bar for job, bar in zip(ids, hold, strict=True)]
@@ -125,6 +128,7 @@ def _pending(columns: Sequence[tuple[Any, ...]], book: Book, tree: TreeTables) -
         deadline_ms=frozen(deadline, np.int64),
         hold=frozen([_bar(bar, book[key][0]) for bar, key in zip(bars, keys, strict=True)], np.int8),
         backoff_ms=frozen(backoff, np.int64),
+        attained_card_ms=frozen([attained.get(job, 0) for job in ids], np.int64),
     )
 
 
@@ -133,7 +137,12 @@ def _bar(bar: int, shape: Shape) -> int:
 
 
 def _running(
-    columns: Sequence[tuple[Any, ...]], book: Book, tree: TreeTables, held_m: Mapping[int, int], now_ms: int
+    columns: Sequence[tuple[Any, ...]],
+    book: Book,
+    tree: TreeTables,
+    held_m: Mapping[int, int],
+    attained: Mapping[int, int],
+    now_ms: int,
 ) -> Running:
     (
         ids,
@@ -154,6 +163,7 @@ def _running(
     ) = columns
     starts = frozen(start, np.int64)
     held = frozen([held_m.get(run, 0) for run in runs], np.int64)
+    before = frozen([attained.get(job, 0) for job in ids], np.int64)
     return Running(
         ids=ids,
         runs=runs,
@@ -169,7 +179,7 @@ def _running(
         checkpoints=frozen(checkpoints, np.bool_),
         loan_expires_ms=frozen([NEVER] * len(ids), np.int64),
         last_resize_ms=frozen(resized, np.int64),
-        attained_card_ms=frozen((held * np.maximum(0, now_ms - starts) // CARD).tolist(), np.int64),
+        attained_card_ms=frozen((before + held * np.maximum(0, now_ms - starts) // CARD).tolist(), np.int64),
         split_known=frozen([True] * len(ids), np.bool_),
     )
 

@@ -47,6 +47,7 @@ class JobEntry:
     eligible_ms: int
     deadline_ms: int
     checkpoints: bool
+    attained_card_ms: int
     after: tuple[str, ...]
     places: tuple[RolePlaces, ...] = ()
 
@@ -81,6 +82,7 @@ def read_job(fields: Fields, cluster: Cluster, now_ms: int, *, running: bool) ->
         eligible_ms=fields.take("not_before", quantities.instant, 0),
         deadline_ms=fields.take("deadline", quantities.instant, NEVER),
         checkpoints=_checkpoint(fields),
+        attained_card_ms=0 if running else fields.take("attained_card_hours", quantities.card_hours_ms, 0),
         after=_after(fields),
         places=places,
     )

@@ -6,16 +6,19 @@ from typing import Any
 
 from berth.common.shown import cut, shown
 from scheduling.engine.policy import FINAL_SHARE, INITIAL_SHARE, PRESETS, Policy
+from scheduling.engine.turns import ORDERS
 from scheduling.simulator import quantities
 from scheduling.simulator.documents import Fields, Scalar, Value, parse_yaml
 from scheduling.simulator.problems import Problems, WrongValueError
 
-LATER_PRESETS = ("sjf-known", "las", "time-shared")
+LATER_PRESETS = ("las", "time-shared")
 """Presets of docs/simulator.md that need rules which are not there yet."""
 
 Parse = Callable[[str], Any]
 
 KEYS: dict[str, tuple[str, Parse]] = {
+    "order": ("order", quantities.one_of(*ORDERS)),
+    "block": ("block", quantities.one_of("backfill", "head", "none")),
     "queueing": ("queueing", quantities.flag),
     "placement": ("placement", quantities.one_of("default", "fgd", "bestfit", "random")),
     "borrowing": ("borrowing", quantities.flag),

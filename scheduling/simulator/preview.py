@@ -110,6 +110,7 @@ def with_candidate(snapshot: Snapshot, candidate: Candidate, now_ms: int) -> tup
         "deadline_ms": NEVER,
         "hold": 0,
         "backoff_ms": 0,
+        "attained_card_ms": 0,
     }
     columns = {name: frozen(np.append(getattr(pending, name), np.array([value], getattr(pending, name).dtype)))
                for name, value in row.items()}  # fmt: skip

@@ -68,6 +68,7 @@ def pending_columns(jobs: Sequence[JobEntry], book: ShapeBook, holds: Iterable[i
         deadline_ms=column((job.deadline_ms for job in jobs), np.int64),
         hold=column(held, np.int8),
         backoff_ms=column((0 for _ in jobs), np.int64),
+        attained_card_ms=column((job.attained_card_ms for job in jobs), np.int64),
     )
 
 

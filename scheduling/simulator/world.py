@@ -285,6 +285,7 @@ class World:
             deadline_ms=frozen(np.full(size, NEVER, np.int64)),
             hold=frozen(np.zeros(size, np.int8)),
             backoff_ms=frozen(np.zeros(size, np.int64)),
+            attained_card_ms=frozen(self.attained_card_ms[jobs]),
         )
 
     def _running(self, runs: list[Held], now_ms: int) -> Running:

@@ -217,6 +217,7 @@ class Assembly:
             limit_ms=_i64([_length(job.limit) for job in jobs]), expected_ms=_i64([_length(job.limit) for job in jobs]),
             deadline_ms=_i64([NEVER] * len(jobs)), hold=_i8([holds.index(job.extra.get("hold", "")) for job in jobs]),
             backoff_ms=_i64([NOW_MS + int(job.extra["backoff_in"] * 1000) if "backoff_in" in job.extra else 0 for job in jobs]),
+            attained_card_ms=_attained(jobs),
         )  # fmt: skip
 
     def _running(self) -> Running:
@@ -230,7 +231,7 @@ class Assembly:
             leaving_ms=_i64([_in(job.extra.get("leaving_in")) for job in jobs]),
             last_checkpoint_ms=_i64([_ago(job.extra["checkpoint"]) if "checkpoint" in job.extra else -1 for job in jobs]),
             checkpoints=np.asarray(["checkpoint" in job.extra for job in jobs], dtype=np.bool_), loan_expires_ms=_i64(soon),
-            last_resize_ms=_i64([_ago(job.extra["resized"]) if "resized" in job.extra else 0 for job in jobs]), attained_card_ms=_i64([0] * len(jobs)),
+            last_resize_ms=_i64([_ago(job.extra["resized"]) if "resized" in job.extra else 0 for job in jobs]), attained_card_ms=_attained(jobs),
             split_known=np.asarray(["borrowed" in job.extra for job in jobs], dtype=np.bool_),
             had_roles={row: frozenset(job.extra["had"]) for row, job in enumerate(jobs) if "had" in job.extra},
             wanted={row: job.extra["wanted"] for row, job in enumerate(jobs) if "wanted" in job.extra},
@@ -320,6 +321,10 @@ def _i32(values: Any) -> Any:
 
 def _i64(values: Any) -> Any:
     return np.asarray(list(values), dtype=np.int64)
+
+
+def _attained(jobs: Sequence[Job]) -> Any:
+    return _i64([int(job.extra.get("attained", 0) * 3_600_000) for job in jobs])
 
 
 def _ago(seconds: float) -> int:

@@ -145,7 +145,7 @@ class World:
         submitted: float = 3600,
         **ask: Any,
     ) -> "World":
-        """As `pending`, with `nodes` (one a pod), `started`, `leaving_in`, `checkpoint`, `loan_expires_in`, `split`."""
+        """As `pending`, with `nodes` (one a pod), `started`, `attained` (card-hours), `leaving_in`, `checkpoint`, `loan_expires_in`, `split`."""
         self.running_rows[job] = self._job(job, queue, tier, priority, submitted, ask)
         return self
 

@@ -1,5 +1,7 @@
 """What a jobs CSV and a policy file say, and what is told about wrong ones."""
 
+from dataclasses import replace
+
 import pytest
 
 from scheduling.engine.policy import PRESETS
@@ -118,15 +120,21 @@ def test_a_policy_is_a_preset_or_overrides_of_one() -> None:
     assert parse_policy("", "p") == PRESETS["default"]
     policy = parse_policy("{preset: static-quota, stop_s: 2.5, durations: known}", "p")
     assert (policy.borrowing, policy.stop_ms, policy.durations) == (False, 2500, "known")
+    assert parse_policy("{order: shortest, block: none}", "p") == replace(
+        PRESETS["default"], order="shortest", block="none"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        ("las", "policy.yaml:1: preset las is not supported yet; supported: default, fifo, fifo-skip, static-quota"),
+        (
+            "time-shared",
+            "policy.yaml:1: preset time-shared is not supported yet; supported: default, fifo, fifo-skip, ",
+        ),
         (
             "{preset: tetris}",
-            "policy.yaml:1: preset: unknown preset 'tetris'; supported: default, fifo, fifo-skip, static-quota",
+            "policy.yaml:1: preset: unknown preset 'tetris'; supported: default, fifo, fifo-skip, ",
         ),
         ("{stop: 3}", "policy.yaml:1: stop: unknown key; known here: preset, "),
         ("{stop_s: soon}", "policy.yaml:1: stop_s: must be a number, is 'soon'"),

@@ -170,3 +170,18 @@ def test_a_borrower_gives_way_as_soon_as_it_has_run_its_minimum_time() -> None:
 
     assert [starts[f"b{n}"] for n in range(4)] == ["0"] * 4
     assert sorted(starts[f"a{n}"] for n in range(4)) == ["4200", "4200", "600", "600"]
+
+
+SHORTEST = ["long,a,q,0,100,1,8", "middle,a,q,1,60,1,8", "short,b,q,2,30,1,8", "narrow,b,q,3,200,1,1"]
+
+
+def test_sjf_known_starts_the_shortest_that_fits_and_stops_nobody() -> None:
+    result = run(one_pool(), SHORTEST, policy="sjf-known")
+
+    assert times(result) == {
+        "long": ("0", "100"),
+        "short": ("100", "130"),
+        "middle": ("130", "190"),
+        "narrow": ("190", "390"),
+    }
+    assert summarise(result)["preemptions"] == 0
