@@ -1,6 +1,7 @@
 """SCH-04, SCH-27: the order inside a line by submit, by the shortest run time, or by the least service attained."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -24,9 +25,7 @@ LINES = {
 
 
 @pytest.mark.parametrize(("order", "jobs", "want"), LINES.values(), ids=LINES)
-def test_a_line_comes_in_the_order_of_the_policy(
-    order: str, jobs: dict[str, dict[str, float]], want: list[str]
-) -> None:
+def test_a_line_comes_in_the_order_of_the_policy(order: str, jobs: dict[str, dict[str, Any]], want: list[str]) -> None:
     world = World(nodes=1).tenant("a", nominal=8)
     for job, ask in jobs.items():
         world.pending(job, "a", gpu=1, **ask)
