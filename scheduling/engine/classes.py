@@ -18,8 +18,8 @@ class JobClass:
     """`blocked_from_ms`: a job that would end at or after this instant cannot start in this cycle; 0 = none can.
 
     `sizes` are the options at every size that a start may have, the full one first (SCH-10); `smaller_blocked_from_ms` and
-    `smaller_claim_failed` are of the smaller ones. `claim_failed`: no victims help a job of this priority or a lower one. `impossible`
-    names why no job of the class can ever run as far as a glance tells
+    `smaller_claim_failed` are of the smaller ones. `claim_failed`: no victims help a job of this priority or a lower one; `turn_failed`:
+    nobody whose turn it could take does (SCH-27). `impossible` names why no job of the class can ever run as far as a glance tells
     ("" = it may); `weighed` says that capacity and quota were asked too.
     """
 
@@ -35,6 +35,7 @@ class JobClass:
     impossible: str = ""
     blocked_from_ms: int = NEVER + 1
     claim_failed: int = -1
+    turn_failed: bool = False
     weighed: bool = False
     sizes: tuple[tuple[Option, ...], ...] = ()
     smaller_blocked_from_ms: int = NEVER + 1

@@ -14,7 +14,7 @@ from scheduling.engine.later import join_later
 from scheduling.engine.loans import Lenders, end_strict_loans, renew_loans
 from scheduling.engine.opening import open_state
 from scheduling.engine.order import Contest
-from scheduling.engine.plan import Evict, Plan, Wait
+from scheduling.engine.plan import Evict, Move, Plan, Wait
 from scheduling.engine.policy import Policy
 from scheduling.engine.printed import print_shares
 from scheduling.engine.reservations import keep_aside
@@ -25,6 +25,7 @@ from scheduling.engine.starts import print_starts
 from scheduling.engine.starvation import AgedBatch
 from scheduling.engine.state import State
 from scheduling.engine.tiers import TierRules
+from scheduling.engine.time_share import TimeShare
 from scheduling.engine.watermark import relieve
 
 
@@ -63,7 +64,8 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
     competing = {job: job_class for job, job_class in line.eligible.items() if job not in started}
     contest = Contest(state, rules, classes, aged, competing)
     capacity = Capacity(snapshot, state.table, state.tree, rules)
-    decider = Decider(state, rules, contest, capacity, aged, candidates)
+    turns = TimeShare(state, rules, candidates)
+    decider = Decider(state, rules, contest, capacity, aged, candidates, turns)
     decider.run()
 
     return _print_plan(state, promises, decider, line.waits)
@@ -93,10 +95,29 @@ def _print_plan(state: State, promises: Promises, decider: Decider, barred: dict
         releases=(*promises.releases, *replaced),
         loans=(*splitter.loans, *renew_loans(state, {change.loan for change in splitter.loans})),
         recharges=tuple(splitter.recharges),
+        moves=_print_moves(state, cards),
         waits=explain_waits(state, decider, barred),
         shares=print_shares(state),
         order=tuple(ids[job] for job in decider.waiting if contest.class_of(job) not in decider.impossible),
     )
+
+
+def _print_moves(state: State, cards: CardBook) -> tuple[Move, ...]:
+    snapshot, moves = state.snapshot, list[Move]()
+    for moved in state.moves:
+        for row in state.runs.rows(moved.run):
+            role = snapshot.shapes[int(snapshot.running.shape[moved.run])].roles[int(snapshot.pods.role[row])]
+            moves.append(
+                Move(
+                    job=snapshot.running.ids[moved.run],
+                    role=role.name,
+                    index=int(snapshot.pods.rank[row]),
+                    source=snapshot.nodes.ids[moved.source],
+                    target=snapshot.nodes.ids[moved.target],
+                    cards=cards.take(moved.target, state.runs.cards_m[row]),
+                )
+            )
+    return tuple(moves)
 
 
 def _print_evicts(state: State, candidates: CandidateBook) -> tuple[Evict, ...]:

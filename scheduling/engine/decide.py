@@ -17,6 +17,7 @@ from scheduling.engine.shrink import shrink_for
 from scheduling.engine.starvation import AgedBatch, keep_idle
 from scheduling.engine.state import Head, State
 from scheduling.engine.tiers import TierRules
+from scheduling.engine.time_share import TimeShare
 from scheduling.engine.turns import PLAIN
 from scheduling.engine.victims import claim
 from scheduling.engine.watermark import may_start
@@ -32,6 +33,7 @@ class Decider:
     capacity: Capacity
     aged: AgedBatch
     candidates: CandidateBook
+    turns: TimeShare
     waiting: list[int] = field(default_factory=list)
     behind: set[int] = field(default_factory=set)
     impossible: dict[JobClass, Impossible] = field(default_factory=dict)
@@ -66,11 +68,14 @@ class Decider:
                 or self._claim(job, job_class)
                 or self._start_smaller(job, job_class)
                 or self._claim_smaller(job, job_class)
+                or self._take_turn(job, job_class)
             ):
                 self._wait(job, job_class)
 
     def _tried_all(self, job: int, job_class: JobClass) -> bool:
         """Most waiting jobs: another of the class, at least as short, found no room and nobody who could make any."""
+        if not job_class.turn_failed and self.state.policy.time_sharing:
+            return False
         ends_ms = self._ends_ms[job]
         if len(job_class.sizes) > 1 and (
             ends_ms < job_class.smaller_blocked_from_ms or self._priority[job] > job_class.smaller_claim_failed
@@ -176,6 +181,19 @@ class Decider:
             and beside_kept(state, job_class, option.gang, option.amounts)
             for option in job_class.smallest
         )
+
+    def _take_turn(self, job: int, job_class: JobClass) -> bool:
+        """SCH-27: the last resort. Those behind it in its line have no stronger claim, so one that fails speaks for its class."""
+        if not self.state.policy.time_sharing or job_class.turn_failed:
+            return False
+        if self.verdict_of.get(job_class) == Verdict.RESERVED or self._is_held_back(job_class):
+            return False
+        if not self.turns.take(job, job_class):
+            job_class.turn_failed = True
+            return False
+        self.waiting.append(job)
+        self._spend(job, job_class)
+        return True
 
     def _spend(self, job: int, job_class: JobClass) -> None:
         if self.contest.starved[job] and self.aged.goes_ahead(job_class):

@@ -6,6 +6,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from scheduling.engine.kept import STARTED
 from scheduling.engine.nodes import NodeTable
@@ -32,6 +33,7 @@ def check(snapshot: Snapshot, plan: Plan, now_ms: int = -1) -> tuple[Violation, 
         _cards_held_once,
         _quota_not_over,
         _only_those_who_may_leave,
+        _only_those_who_may_move,
         _watermark_takes_over_committed,
         _resizes_inside_ranges,
     )
@@ -69,13 +71,29 @@ def _added(plan: Plan) -> Iterator[tuple[Id, Placement]]:
         yield from ((resize.job, pod) for pod in resize.added)
 
 
+def _moved(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[Id, Placement]]:
+    """(job, pod) of everything the plan moves, as it stands on its target."""
+    running, pods = snapshot.running, snapshot.pods
+    moves = {(move.job, move.role, move.index): move for move in plan.moves}
+    for row in range(len(pods.node)) if moves else ():
+        run = int(pods.run[row])
+        role = snapshot.shapes[int(running.shape[run])].roles[int(pods.role[row])].name
+        move = moves.get((running.ids[run], role, int(pods.rank[row])))
+        if move is not None:
+            yield move.job, Placement(
+                role=role, index=move.index, node=move.target, flavor=None, cards_m=int(pods.cards_m[row]),
+                borrowed_m=int(pods.borrowed_m[row]), cpu_m=int(pods.cpu_m[row]), memory_mib=int(pods.memory_mib[row]),
+                vram_mib=int(pods.vram_mib[row]), cards=move.cards,
+            )  # fmt: skip
+
+
 def _nodes_not_over(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
     """No node gives more cards, CPU, memory or pods than it has free, and only ready nodes take any."""
     at = {node: index for index, node in enumerate(snapshot.nodes.ids)}
     free = free_now(snapshot, NodeTable(snapshot, NEVER))
     asked: dict[int, list[int]] = {}
     jobs: dict[int, list[Id]] = {}
-    for job, pod in _added(plan):
+    for job, pod in chain(_added(plan), _moved(snapshot, plan)):
         node = at[pod.node]
         total = asked.setdefault(node, [0, 0, 0, 0])
         for axis, amount in enumerate((pod.cards_m, pod.cpu_m, pod.memory_mib, 1)):
@@ -101,7 +119,7 @@ def _cards_held_once(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
     cards = snapshot.cards
     for row in (~cards.healthy).nonzero()[0].tolist():
         held[ids[int(cards.node[row])], int(cards.index[row])] = None
-    for job, pod in _added(plan):
+    for job, pod in chain(_added(plan), _moved(snapshot, plan)):
         for card in pod.cards:
             if (pod.node, card) in held:
                 other = held[pod.node, card]
@@ -251,6 +269,18 @@ def _guarded_reason_holds(snapshot: Snapshot, evict: Evict, run: int) -> bool:
     if evict.reason == PreemptReason.PRIORITY:
         return bool(same and pending.priority[asker] >= running.priority[run])
     return bool(pending.queue[asker] != running.queue[run])
+
+
+def _only_those_who_may_move(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
+    """Nobody is moved who may not be stopped, or who is told to leave as well."""
+    running = snapshot.running
+    place, told = {job: index for index, job in enumerate(running.ids)}, {evict.job for evict in plan.evicts}
+    for job in dict.fromkeys(move.job for move in plan.moves):
+        run = place.get(job, -1)
+        if run < 0 or running.queue[run] < 0 or running.tier[run] == Tier.PRODUCTION:
+            yield Violation("may-be-moved", (job,), f"{job} may not be moved")
+        elif running.leaving_ms[run] < NEVER or job in told:
+            yield Violation("may-be-moved", (job,), f"{job} is leaving")
 
 
 def drop(plan: Plan, violations: tuple[Violation, ...]) -> Plan:

@@ -17,7 +17,7 @@ from scheduling.engine.snapshot import I64, Flags
 from scheduling.engine.starvation import AgedBatch, find_starved
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules, best_standing
-from scheduling.engine.turns import ATTAINED, PLAIN, turns_of
+from scheduling.engine.turns import ATTAINED, PLAIN, places_of
 from scheduling.engine.vocabulary import Tier
 
 Key = tuple[int, int, int, int, int]
@@ -49,7 +49,7 @@ class Contest:
     ) -> None:
         self._state, self._rules, self.classes, self._aged, self._class_of = state, rules, classes, aged, competing
         pending = state.snapshot.pending
-        self._turns = turns_of(pending, state.policy)
+        self._turns = places_of(state.snapshot, state.policy, state.now_ms)
         self._priority, self._turn = pending.priority.tolist(), self._turns.tolist()
         self._plain, self._urgent_priority = state.policy.order in PLAIN, state.policy.urgent_priority
         self._attained = state.policy.order == ATTAINED

@@ -121,13 +121,14 @@ class Recharge:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """SCH-24: a pod moved to free a whole node."""
+    """SCH-24, SCH-27: a pod moved to free its place on a node; `cards` are those it takes on the target, in slot order."""
 
     job: Id
     role: str
     index: int
     source: Id
     target: Id
+    cards: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

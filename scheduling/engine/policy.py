@@ -56,6 +56,11 @@ class Policy:
     idle_penalty_ppm: int = 500_000
     idle_coverage_ppm: int = 900_000
     urgent_priority: int = 900
+    time_sharing: bool = False
+    quantum_ms: int = 30 * MINUTE_MS
+    attained_levels: tuple[int, ...] = ()
+    running_edge_ppm: int = 1_000_000
+    moves: bool = False
     stop_ms: int = 0
     preemption_cost_ms: int = 0
     restart_cost_ms: int = 0
@@ -66,6 +71,20 @@ PRESETS: Final = {
     "fifo": Policy(preset="fifo", order="submit", block="head", borrowing=True, preemption=False),
     "fifo-skip": Policy(preset="fifo-skip", order="submit", block="none", borrowing=True, preemption=False),
     "sjf-known": Policy(preset="sjf-known", order="shortest", block="none", preemption=False, durations="known"),
+    "las": Policy(
+        preset="las", order="attained", block="none", preemption=False, time_sharing=True, quantum_ms=2 * MINUTE_MS
+    ),
+    "time-shared": Policy(
+        preset="time-shared",
+        order="attained",
+        block="none",
+        time_sharing=True,
+        quantum_ms=10 * MINUTE_MS,
+        preemption_strategies=(),
+        attained_levels=tuple(hours * HOUR_MS // 2 for hours in (1, 64, 1200, 2400, 4800)),
+        running_edge_ppm=1_250_000,
+        moves=True,
+    ),
     "static-quota": replace(Policy(preset="static-quota"), borrowing=False),
     "placement": Policy(preset="placement", queueing=False),
     "placement-fgd": Policy(preset="placement-fgd", queueing=False, placement="fgd"),

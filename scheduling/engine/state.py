@@ -73,6 +73,15 @@ class HoldBack:
     free_m: int
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A single-pod run that goes on from node `source` to node `target` (SCH-27)."""
+
+    run: int
+    source: int
+    target: int
+
+
 @dataclass(slots=True)
 class Head:
     """SCH-08: a blocked job's place at `at_ms`. `nodes` is what later jobs may take of its nodes, `quota` the use with it in."""
@@ -106,6 +115,7 @@ class State:
     """Those of `started` that borrow, in the same order: few, and looked through for every claim on nominal that lacks quota."""
     kept: dict[int, Kept] = field(default_factory=dict)
     victims: list[Victim] = field(default_factory=list)
+    moves: list[Moved] = field(default_factory=list)
     heads: list[Head] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
     """Tenants whose use in the picture of after changed since somebody last looked."""
@@ -249,6 +259,23 @@ class State:
             self.touched.add(self.tree.tenant[self.runs.leaf[victim.run]])
             self.thinned.add(self.tree.tenant[self.runs.leaf[victim.run]])
         self.victims.append(victim)
+
+    def shift_moved(self, moved: Moved, sign: int = 1) -> None:
+        """What a move does to the picture of after (sign -1: undone); its quota stays what it is."""
+        for _, held in self.runs.footprint(moved.run):
+            self.after.shift(moved.source, held, sign)
+            self.after.shift(moved.target, held, -sign)
+
+    def move(self, moved: Moved) -> None:
+        """A run goes on elsewhere at once: its old place is free in the picture of after, and nobody asks it to leave as well."""
+        self.shift_moved(moved)
+        self._note_leaving(moved.run, self.now_ms)
+        self.settle(moved.source)
+        self.settle(moved.target)
+        tenant = self.tree.tenant[self.runs.leaf[moved.run]]
+        self.touched.add(tenant)
+        self.thinned.add(tenant)
+        self.moves.append(moved)
 
     def _note_leaving(self, run: int, leaves_ms: int) -> None:
         self.leaving_ms[run] = leaves_ms

@@ -96,6 +96,16 @@ def with_borrowed(held: Held, amounts: Mapping[tuple[int, int], int]) -> Held:
     return Held(frozen(block), held.cards, held.loans)
 
 
+def with_moved(held: Held, places: Mapping[tuple[int, int], tuple[int, tuple[int, ...]]]) -> Held:
+    """The same pods with some of them on other nodes; `places` are (node, card indexes) by (role, rank)."""
+    block, cards = held.block.copy(), list(held.cards)
+    for pod in range(block.shape[1]):
+        place = places.get((int(block[ROLE, pod]), int(block[RANK, pod])))
+        if place is not None:
+            block[NODE, pod], cards[pod] = place
+    return Held(frozen(block), tuple(cards), held.loans)
+
+
 def join_pods(runs: Sequence[Held]) -> Pods:
     """The engine's pod columns over the runs, in the order given."""
     blocks = [run.block for run in runs]

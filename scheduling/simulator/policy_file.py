@@ -4,15 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from berth.common.shown import cut, shown
+from berth.common.shown import shown
 from scheduling.engine.policy import FINAL_SHARE, INITIAL_SHARE, PRESETS, Policy
 from scheduling.engine.turns import ORDERS
 from scheduling.simulator import quantities
 from scheduling.simulator.documents import Fields, Scalar, Value, parse_yaml
 from scheduling.simulator.problems import Problems, WrongValueError
-
-LATER_PRESETS = ("las", "time-shared")
-"""Presets of docs/simulator.md that need rules which are not there yet."""
 
 Parse = Callable[[str], Any]
 
@@ -51,6 +48,10 @@ KEYS: dict[str, tuple[str, Parse]] = {
     "idle_penalty": ("idle_penalty_ppm", quantities.fraction_ppm),
     "idle_coverage": ("idle_coverage_ppm", quantities.fraction_ppm),
     "urgent_priority": ("urgent_priority", quantities.between(0, 1001)),
+    "time_sharing": ("time_sharing", quantities.flag),
+    "quantum_s": ("quantum_ms", quantities.milliseconds),
+    "running_edge": ("running_edge_ppm", quantities.ppm),
+    "moves": ("moves", quantities.flag),
     "stop_s": ("stop_ms", quantities.milliseconds),
     "preemption_cost_s": ("preemption_cost_ms", quantities.milliseconds),
     "restart_cost_s": ("restart_cost_ms", quantities.milliseconds),
@@ -83,6 +84,8 @@ def read_policy(value: Value | None, path: str, problems: Problems) -> Policy:
         fields.problem("placement", "a placement of its own needs queueing: false")
     if fields.value("preemption_strategies") is not None:
         changes["preemption_strategies"] = _strategies(fields)
+    if fields.value("attained_levels") is not None:
+        changes["attained_levels"] = tuple(sorted(fields.words("attained_levels", quantities.card_hours_ms)))
     fields.close()
     return replace(policy, **changes)
 
@@ -96,10 +99,8 @@ def _strategies(fields: Fields) -> tuple[str, ...]:
 
 
 def preset_name(text: str) -> str:
-    """A parser for the names of presets; those that come later are refused by name."""
+    """A parser for the names of presets."""
     if text in PRESETS:
         return text
     supported = ", ".join(PRESETS)
-    if text in LATER_PRESETS:
-        raise WrongValueError(f"preset {cut(text)} is not supported yet; supported: {supported}")
     raise WrongValueError(f"unknown preset {shown(text)}; supported: {supported}")

@@ -3,17 +3,18 @@
 Ideal: the engine decides at every instant. Here it decides only at instants where its answer can differ: after an arrival, an
 end or a departure, and when time alone matters (a job reaches its starvation limit, a loan expires) while somebody waits. An
 arrival alone is no such instant where a job just like it waits already and the last decision changed nothing: nothing came
-free since that one was refused.
+free since that one was refused. Where jobs take turns (SCH-27) it is one: time alone may have ended somebody's turn.
 """
 
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 
 from scheduling.engine.elastic import is_elastic
-from scheduling.engine.plan import Plan, Resize
+from scheduling.engine.plan import Move, Plan, Resize
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import I64, Snapshot
 from scheduling.engine.units import NEVER
@@ -84,10 +85,11 @@ class _Replayer:
     preemptions: I64 = field(init=False)
     ended: int = 0
     settled: bool = False
+    moved: bool = False
     window: int | None = None
     elastic: bool = False
     made_room: bool = False
-    """Pods of elastic jobs went in the last decision: whoever they went for starts at the same instant."""
+    """Pods of elastic jobs went in the last decision, as runs that moved on did: whoever they went for starts at the same instant."""
 
     def __post_init__(self) -> None:
         size = len(self.trace)
@@ -104,6 +106,7 @@ class _Replayer:
         arrivals = self.trace.arrivals()
         submit = self.trace.submit_ms.tolist()
         arrived, wake_ms, at_once, last_ms = 0, NEVER, 0, -1
+        sharing = self.policy.time_sharing
         while True:
             next_arrival = submit[arrivals[arrived]] if arrived < len(arrivals) else NEVER
             now_ms = min(next_arrival, self.events[0][0] if self.events else NEVER, wake_ms)
@@ -117,13 +120,13 @@ class _Replayer:
             matters = self._happen(now_ms) or now_ms == wake_ms or not self.settled
             first = arrived
             while arrived < len(arrivals) and submit[arrivals[arrived]] == now_ms:
-                matters = matters or not self.world.is_like_one_waiting(arrivals[arrived])
+                matters = matters or sharing or not self.world.is_like_one_waiting(arrivals[arrived])
                 self.world.arrive(arrivals[arrived])
                 arrived += 1
             if matters:
                 self._cycle(now_ms)
             self.meters.step(arrivals[first:arrived])
-            wake_ms = now_ms if self.made_room else self._next_wake(now_ms)
+            wake_ms = now_ms if self.made_room or self.moved else self._next_wake(now_ms)
             self.tools.progress(self.ended, len(self.world.waiting), now_ms)
         return self._result()
 
@@ -168,12 +171,15 @@ class _Replayer:
         return not hidden or any(wait.code is not WaitCode.IMPOSSIBLE for wait in plan.waits)
 
     def _follow(self, plan: Plan, now_ms: int) -> None:
-        self.settled = not (plan.starts or plan.evicts or plan.resizes)
+        self.settled = not (plan.starts or plan.evicts or plan.resizes or plan.moves)
         self.made_room = any(resize.removed for resize in plan.resizes)
         for evict in plan.evicts:
             self._evict(self.world.number(evict.job), now_ms)
         for resize in plan.resizes:
             self._resize(resize, now_ms)
+        self.moved = bool(plan.moves)
+        for _, moves in groupby(plan.moves, key=lambda move: move.job):
+            self._move(list(moves), now_ms)
         for start in plan.starts:
             self._begin(self.world.begin(start, now_ms), now_ms)
         before = sum(held.borrowed_m for held in self.world.held.values()) if plan.recharges else 0
@@ -187,6 +193,15 @@ class _Replayer:
         self.world.stop(job, now_ms)
         self.preemptions[job] += 1
         heapq.heappush(self.events, (int(self.world.leaving_ms[job]), LEAVE, job, int(self.world.runs[job])))
+
+    def _move(self, moves: list[Move], now_ms: int) -> None:
+        """A stop and a start at once, with the cost of a restart; it counts as a preemption."""
+        began_ms = int(self.world.start_ms[self.world.number(moves[0].job)])
+        job, old, _ = self.world.move(moves, now_ms)
+        self.held_ms[job] += now_ms - began_ms
+        self.meters.take(old.nodes, -old.block[CARDS], -old.block[CPU], -old.borrowed_m)
+        self.preemptions[job] += 1
+        self._begin(job, now_ms)
 
     def _begin(self, job: int, now_ms: int) -> None:
         held = self.world.held[job]
@@ -221,7 +236,7 @@ class _Replayer:
         aged = world.order_ms[jobs] + np.array(limits, dtype=np.int64)[self.trace.tier[jobs]]
         expiries = [loan.expires_ms for held in world.held.values() for loan in held.loans]
         later = [int(at) for at in aged[aged > now_ms]] + [at for at in expiries if at > now_ms]
-        return min([*later, watch_ms, self._guard_ends_ms(now_ms)])
+        return min([*later, *world.turns_end_ms(now_ms), watch_ms, self._guard_ends_ms(now_ms)])
 
     def _guard_ends_ms(self, now_ms: int) -> int:
         """When the next run has had its minimum time: from then on it may have to leave."""

@@ -1,19 +1,20 @@
 """Everything that changes while a trace is replayed: who waits, who holds what, how far each job has come. Knows no clock."""
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from scheduling.engine.elastic import is_elastic
-from scheduling.engine.plan import LoanChange, LoanOpen, Plan, Recharge, Resize, Start
+from scheduling.engine.plan import LoanChange, LoanOpen, Move, Plan, Recharge, Resize, Start
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import I64, Eviction, Loan, LoanSide, Nodes, Pending, Reservation, Running, Snapshot
 from scheduling.engine.units import CARD, NEVER
 from scheduling.engine.vocabulary import PreemptReason, ReservationKind
 from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.frozen import frozen
-from scheduling.simulator.held import ROLE, Held, hold, join_pods, number_loans, resized, with_borrowed
+from scheduling.simulator.held import ROLE, Held, hold, join_pods, number_loans, resized, with_borrowed, with_moved
 from scheduling.simulator.pool_watch import PoolWatch
 from scheduling.simulator.trace import Trace
 
@@ -96,11 +97,14 @@ class World:
         roles = self._roles[self.trace.shape[job]]
         held = hold(start, roles, self.cluster.node_index, self.cluster.flavor_index)
         self.held[job] = replace(held, loans=self._open(start.loans, now_ms))
+        self._run_anew(job, now_ms)
+        return job
+
+    def _run_anew(self, job: int, now_ms: int) -> None:
         self.start_ms[job], self.leaving_ms[job] = now_ms, NEVER
         self.runs[job] += 1
         self.resize_ms[job], self.ran_ms[job] = -1, 0
         self.mark_ms[job] = now_ms + self.restart_ms(job)
-        return job
 
     def release(self, job: int, now_ms: int) -> Held:
         """A run gives its cards back; what it has attained is kept."""
@@ -110,6 +114,20 @@ class World:
             held.cards_m * (now_ms - max(int(self.start_ms[job]), int(self.resize_ms[job]))) // CARD
         )
         return held
+
+    def move(self, moves: Sequence[Move], now_ms: int) -> tuple[int, Held, Held]:
+        """A run goes on elsewhere: stopped and restarted at once, at the cost of both. The job, what it held, what it holds now."""
+        job = self.number(moves[0].job)
+        self.stop(job, now_ms)
+        old = self.release(job, now_ms)
+        roles = self._roles[self.trace.shape[job]]
+        nodes = self.cluster.node_index
+        self.held[job] = with_moved(
+            old, {(roles.index(move.role), move.index): (nodes[str(move.target)], move.cards) for move in moves}
+        )
+        insort(self.running, job)
+        self._run_anew(job, now_ms)
+        return job, old, self.held[job]
 
     def stop(self, job: int, now_ms: int) -> None:
         """A run is told to leave: it keeps its progress less the policy's cost, and gives its cards back after `stop_ms`."""
@@ -171,6 +189,16 @@ class World:
             if pods < full:
                 found.append(self._since_ms(job) + self.trace.shapes[self.trace.shape[job]].elastic_cooldown_ms)
         return found
+
+    def turns_end_ms(self, now_ms: int) -> list[int]:
+        """Where runs take turns (SCH-27): when the next one has had its quantum, and the next quantum of the clock, by which the
+        claims of those who wait have grown."""
+        quantum_ms = self.policy.quantum_ms
+        if not self.policy.time_sharing or not self.running or quantum_ms <= 0:
+            return []
+        ends_ms = self.start_ms[np.array(self.running, dtype=np.int64)] + quantum_ms + self.policy.restart_cost_ms
+        later = ends_ms[ends_ms > now_ms]
+        return [*([int(later.min())] if len(later) else []), (now_ms // quantum_ms + 1) * quantum_ms]
 
     def record(self, plan: Plan, now_ms: int) -> None:
         """What a plan changes besides starts and stops: kept cards, loans, own/borrowed splits, recent evictions."""

@@ -134,7 +134,7 @@ def test_a_placement_contest_reads_shares_and_a_seed(tmp_path: Path) -> None:
 def test_simulate_lists_bad_rows_of_all_files_with_exit_code_2(tmp_path: Path) -> None:
     jobs, policy = tmp_path / "jobs.csv", tmp_path / "policy.yaml"
     jobs.write_text("job_id,tenant,queue,submit_s,duration_s,pods,gpus_per_pod\nj1,z,main,0,1,1,1\nj2,a,main,x,1,1,1\n")
-    policy.write_text("time-shared\n")
+    policy.write_text("tetris\n")
 
     result = manage(
         "simulate", "--cluster", example("simulate/cluster.yaml"), "--jobs", str(jobs), "--policy", str(policy)
@@ -143,4 +143,4 @@ def test_simulate_lists_bad_rows_of_all_files_with_exit_code_2(tmp_path: Path) -
     assert result.returncode == 2
     assert f"{jobs}:2: tenant: unknown tenant 'z'; known: a, b" in result.stderr
     assert f"{jobs}:3: submit_s: must be a number, is 'x'" in result.stderr
-    assert f"{policy}:1: preset time-shared is not supported yet" in result.stderr
+    assert f"{policy}:1: unknown preset 'tetris'; supported: " in result.stderr

@@ -118,6 +118,8 @@ def test_a_wrong_header_says_which_columns() -> None:
 def test_a_policy_is_a_preset_or_overrides_of_one() -> None:
     assert parse_policy("fifo-skip\n", "p") == PRESETS["fifo-skip"]
     assert parse_policy("", "p") == PRESETS["default"]
+    levels = parse_policy("{preset: time-shared, attained_levels: [2, 0.5], running_edge: 2}", "p")
+    assert (levels.attained_levels, levels.running_edge_ppm) == ((1_800_000, 7_200_000), 2_000_000)
     policy = parse_policy("{preset: static-quota, stop_s: 2.5, durations: known}", "p")
     assert (policy.borrowing, policy.stop_ms, policy.durations) == (False, 2500, "known")
     assert parse_policy("{order: shortest, block: none}", "p") == replace(
@@ -128,10 +130,8 @@ def test_a_policy_is_a_preset_or_overrides_of_one() -> None:
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        (
-            "time-shared",
-            "policy.yaml:1: preset time-shared is not supported yet; supported: default, fifo, fifo-skip, ",
-        ),
+        ("tetris", "policy.yaml:1: unknown preset 'tetris'; supported: default, fifo, fifo-skip, "),
+        ("{attained_levels: [1, x]}", "policy.yaml:1: attained_levels[1]: must be a number"),
         (
             "{preset: tetris}",
             "policy.yaml:1: preset: unknown preset 'tetris'; supported: default, fifo, fifo-skip, ",

@@ -108,7 +108,7 @@ WRONG = {
     "an unknown flavor": ("flavors: [a100]", "flavors: [h100]", "running[0].roles[0].resources.flavors: unknown flavor 'h100'"),
     "the same job twice": ("job: j1", "job: r1", "job 'r1' is there twice"),
     "no roles": ("roles: [{name: worker, replicas: 1, resources: {gpu: 8}}]", "roles: []", "pending[0]: roles: at least one role"),
-    "a preset of later": ("policy: default", "policy: time-shared", ":2: policy: preset time-shared is not supported yet"),
+    "an unknown preset": ("policy: default", "policy: tetris", ":2: policy: unknown preset 'tetris'; supported: "),
     "an unknown queue in usage": ("running:\n", "usage: {a/other: {coverage: 1}}\nrunning:\n", "usage.a/other: unknown queue"),
 }  # fmt: skip
 
