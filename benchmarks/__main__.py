@@ -18,6 +18,14 @@ SHORT = {
     "submit": ("-m", "benchmarks.bench_submit", "--seconds", "60"),
     "teams_week": ("benchmarks/teams_week.py",),
     "openb": ("-m", "benchmarks.openb", "--lists", "default", "--orders", "3"),
+    "time_sharing": (
+        "-m",
+        "benchmarks.time_sharing",
+        "--contests",
+        "shockwave",
+        "--presets",
+        "time-shared,sjf-known,fifo",
+    ),
 }
 FULL = {
     **SHORT,
@@ -27,6 +35,9 @@ FULL = {
     "node_losses": ("-m", "benchmarks.node_losses"),
     # Fifteen to forty minutes, by the number of cores.
     "openb": ("-m", "benchmarks.openb"),
+    # About an hour of one core; turns of 120 s on traces of nine months would take many.
+    "time_sharing": ("-m", "benchmarks.time_sharing", "--presets", "time-shared,time-shared-known,sjf-known,fifo-skip,fifo"),
+    "time_sharing_las": ("-m", "benchmarks.time_sharing", "--contests", "shockwave", "--presets", "las"),
 }  # fmt: skip
 LONGEST_S = 5400
 
