@@ -243,6 +243,7 @@ class RunSchema(Fields):
     progress = NumberField(allow_null=True)
     step = serializers.IntegerField(allow_null=True)
     loss = NumberField(allow_null=True, help_text="As the training reports it, like `step`; null until it does.")
+    peak_vram_gib = NumberField(allow_null=True, help_text="Most VRAM in use on one card; null = no samples.")
     checkpoint = RunCheckpointSchema(allow_null=True)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from berth.common.bodies import number
 from berth.common.units import from_ppm
-from scheduling.api.amounts import cards
+from scheduling.api.amounts import cards, gib
 from scheduling.models import Lease, Loan, Pod
 from scheduling.selectors.run_facts import RunFacts
 
@@ -43,6 +43,7 @@ def run_document(facts: RunFacts) -> dict[str, Any]:
         "progress": None if run.progress_ppm is None else number(from_ppm(run.progress_ppm)),
         "step": run.step,
         "loss": run.loss,
+        "peak_vram_gib": None if run.peak_vram_mib is None else gib(run.peak_vram_mib),
         "checkpoint": None
         if not run.checkpoint_state
         else {"state": run.checkpoint_state, "path": run.checkpoint_path, "at": run.checkpoint_at},

@@ -52,6 +52,14 @@ _ROLL_UP: Final = """
            busy_units_s = excluded.busy_units_s, peak_vram_mib = excluded.peak_vram_mib
 """
 
+_PEAKS: Final = """
+    WITH told AS (SELECT unnest(%s::bigint[]) AS id, unnest(%s::bigint[]) AS peak), higher AS (
+        SELECT r.id, told.peak FROM scheduling_run r JOIN told ON told.id = r.id
+         WHERE told.peak > coalesce(r.peak_vram_mib, -1) ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
+    UPDATE scheduling_run r SET peak_vram_mib = higher.peak FROM higher WHERE r.id = higher.id
+"""
+"""A run that the loop is just writing is passed over: the next sample tells its peak again."""
+
 
 @dataclass(frozen=True, slots=True)
 class CardSample:
@@ -104,6 +112,17 @@ def record_samples(samples: Sequence[CardSample], *, now: datetime) -> None:
             for begin in sorted(hours):
                 values: dict[str, Any] = {"from": begin, "until": begin + HOUR, "now": now, "gap": longest_gap()}
                 cursor.execute(_ROLL_UP, values)
+            peaks = _peaks(samples)
+            cursor.execute(_PEAKS, [list(peaks), list(peaks.values())])
+
+
+def _peaks(samples: Sequence[CardSample]) -> dict[int, int]:
+    """The most VRAM in use on one card, by run (SCH-26)."""
+    found: dict[int, int] = {}
+    for one in samples:
+        if one.vram_mib is not None:
+            found[one.run_id] = max(one.vram_mib, found.get(one.run_id, 0))
+    return found
 
 
 def _hour(at: datetime) -> datetime:

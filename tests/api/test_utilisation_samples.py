@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from berth.common import clock
-from scheduling.models import Run, UtilisationHour, UtilisationSample
+from scheduling.models import Job, Run, UtilisationHour, UtilisationSample
 from tests.api.conftest import ClientFor
 from tests.api.problems import wrong_fields
 from tests.factories import a_job, a_lease, a_platform_admin, a_run
@@ -71,6 +71,20 @@ def test_a_card_and_minute_counts_once_however_often_and_by_whomever_it_is_told(
     assert (first["stored"], again) == (2, {"stored": 1, "repeated": 2, "not_held": 0})
     assert UtilisationSample.objects.filter(run_id=run.pk, busy_ppm=1_000_000).count() == 0
     assert UtilisationHour.objects.get(run_id=run.pk).sampled_units_s - before == 90 * 7000
+
+
+def test_the_peak_of_a_run_is_the_most_that_any_card_told(world: World, client_for: ClientFor) -> None:
+    """SCH-26: a lower one later changes nothing, and what was not told is no 0."""
+    run = held(world)
+    Job.objects.filter(pk=run.job_id).update(runs_count=1)
+    client = client_for(a_platform_admin())
+    told = [(60, 0, 20), (120, 1, 31), (180, 0, None), (0, 1, 7)]
+
+    for ago_s, card, gib in told:
+        assert send(client, sample(world, ago_s=ago_s, card=card, vram=gib)).status_code == 200
+
+    [seen] = client_for(world.member).get(f"/api/v1/jobs/{run.job_id}").json()["runs"]
+    assert seen["peak_vram_gib"] == 31
 
 
 def test_a_card_that_nobody_held_is_no_sample(world: World, client_for: ClientFor) -> None:

@@ -39,6 +39,7 @@ def test_each_card_of_a_pod_is_sampled_and_the_hour_adds_up(scene: Scene) -> Non
     assert hours(job) == [(320, 320, 240)]
     [line] = job_usage(job)
     assert (line.sampled // WHOLE, line.busy // WHOLE, line.peak_vram_mib) == (320, 240, 65_536)
+    assert scene.run_of(job).peak_vram_mib == 65_536
 
 
 def test_an_hour_is_cut_at_its_end(scene: Scene) -> None:
