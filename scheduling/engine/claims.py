@@ -71,7 +71,8 @@ def _reclaims(state: State, ask: Claim, candidate: Candidate) -> bool:
     ours, theirs = state.tree.sides(asker.leaf, candidate.leaf)
     if not ours or not theirs or not _may_be_reclaimed(state, ask, candidate):
         return False
-    if not all(stands_above(state, index, ask) for index in between(theirs, candidate, asker.tenant)):
+    above = (stands_above(state, index, ask, level=candidate.tier) for index in between(theirs, candidate, asker.tenant))
+    if not all(above):
         return False
     return state.quota_after.within(asker.leaf, ours[-1], ask.option.amounts, asker.tier)
 
@@ -89,13 +90,16 @@ def between(theirs: tuple[int, ...], candidate: Candidate, tenant: int) -> tuple
     return theirs[1:] if candidate.tenant != tenant and len(theirs) > 1 else theirs
 
 
-def stands_above(state: State, index: int, ask: Claim, *, with_ask: bool = False) -> bool:
-    """True where a tree node holds more than its own quota of something that the claim asks for."""
+def stands_above(state: State, index: int, ask: Claim, *, level: int = 0, with_ask: bool = False) -> bool:
+    """True where a tree node holds more than its own quota of something that the claim asks for, seen from a tier's level.
+
+    Nominal fills from the highest tier down (SCH-01): what a tenant's batch borrows is not a reason to take its development.
+    """
     use, tree = state.quota_after, state.tree
     for column, amount in ask.option.amounts:
         if not tree.limited[column]:
             continue
-        held = use.at(index, column)
+        held = use.at(index, column, level)
         if with_ask:
             held += use.arriving(ask.job_class.leaf, index, column, amount, 0)
         if held > tree.subtree[index][column]:

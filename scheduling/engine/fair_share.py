@@ -72,7 +72,8 @@ class FairShare:
         our_rank, their_rank = self.rank(ours[-1]), self.rank(theirs[-1])
         if our_rank > their_rank or (strategy != FINAL_SHARE and our_rank == their_rank):
             return False
-        if not all(stands_above(self._state, index, self._ask) for index in between(theirs, candidate, asker.tenant)):
+        branch = between(theirs, candidate, asker.tenant)
+        if not all(stands_above(self._state, index, self._ask, level=candidate.tier) for index in branch):
             return False
         return strategy != FINAL_SHARE or our_rank <= self._rank_without(theirs[-1], candidate)
 

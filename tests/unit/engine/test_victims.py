@@ -165,6 +165,21 @@ def test_a_gang_clears_as_many_nodes_as_it_needs() -> None:
     assert set(evicted(plan)) == {"b0", "b1", "b2", "b3"}
 
 
+def test_what_a_tenants_batch_borrows_does_not_make_its_development_inside_nominal_a_victim() -> None:
+    """SCH-01, SCH-17: nominal fills from the highest tier down. Else a and b would take the node from each other for ever."""
+    world = World(nodes=3, gpus=8)
+    for tenant in "abc":
+        world.tenant(tenant, nominal=8)
+    world.running("train", "a", gpu=8, nodes=["n000"])
+    for node in ("n001", "n002"):
+        world.running(f"batch-{node}", "a", gpu=1, tier="batch", nodes=[node])
+        world.running(f"core-{node}", "c", gpu=1, tier="production", nodes=[node])
+
+    plan = world.pending("j", "b", gpu=8).plan()
+
+    assert (evicted(plan), codes(plan)) == ({}, {"j": "fragmented"})
+
+
 def test_two_claims_in_one_cycle_share_what_one_victim_frees() -> None:
     """Case 76: the second claim sees the first."""
     world = World(nodes=1).tenant("a", nominal=8).tenant("b", nominal=0).running("big", "b", gpu=8, nodes=["n000"])
