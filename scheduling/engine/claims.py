@@ -71,7 +71,9 @@ def _reclaims(state: State, ask: Claim, candidate: Candidate) -> bool:
     ours, theirs = state.tree.sides(asker.leaf, candidate.leaf)
     if not ours or not theirs or not _may_be_reclaimed(state, ask, candidate):
         return False
-    above = (stands_above(state, index, ask, level=candidate.tier) for index in between(theirs, candidate, asker.tenant))
+    above = (
+        stands_above(state, index, ask, level=candidate.tier) for index in between(theirs, candidate, asker.tenant)
+    )
     if not all(above):
         return False
     return state.quota_after.within(asker.leaf, ours[-1], ask.option.amounts, asker.tier)

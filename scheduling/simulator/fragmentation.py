@@ -50,7 +50,7 @@ class FragmentationMeter:
         np.subtract.at(self._usable_m, nodes, cards_m[:, None])
         np.subtract.at(self._free_cpu_m, nodes, cpu_m)
         self.free_m -= int(cards_m.sum())
-        self._refresh(np.unique(nodes))
+        self._refresh(np.unique(nodes) if len(nodes) > 1 else nodes)
 
     def take_share(self, node: int, cpu_m: int, before_m: int, after_m: int) -> None:
         """A share comes or goes: what was free on its card before, and what is after."""

@@ -3,7 +3,8 @@
 Ideal: the engine decides at every instant. Here it decides only at instants where its answer can differ: after an arrival, an
 end or a departure, and when time alone matters (a job reaches its starvation limit, a loan expires) while somebody waits. An
 arrival alone is no such instant where a job just like it waits already and the last decision changed nothing: nothing came
-free since that one was refused. Where jobs take turns (SCH-27) it is one: time alone may have ended somebody's turn.
+free since that one was refused. Where jobs take turns (SCH-27) it is one: time alone may have ended somebody's turn. And where the
+answer is plain (`plain`) the engine is not asked.
 """
 
 import heapq
@@ -22,6 +23,7 @@ from scheduling.engine.vocabulary import WaitCode
 from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.held import CARDS, CPU, Held
 from scheduling.simulator.meters import Meters
+from scheduling.simulator.plain import PlainInstants
 from scheduling.simulator.trace import Trace
 from scheduling.simulator.world import World
 
@@ -40,11 +42,15 @@ class EndlessInstantError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the simulator may not own: the engine's door, a stopwatch in ns for `plan_ms`, and somebody who wants to know."""
+    """What the simulator may not own: the engine's door, a stopwatch in ns for `plan_ms`, and somebody who wants to know.
+
+    `ask_always`: the engine is asked also where the answer is plain; it takes longer and changes nothing.
+    """
 
     decide: Decide
     stopwatch: Callable[[], int] = lambda: 0
     progress: Callable[[int, int, int], None] = lambda _ended, _waiting, _now_ms: None
+    ask_always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,7 @@ class _Replayer:
     tools: Tools
     world: World = field(init=False)
     meters: Meters = field(init=False)
+    plain: PlainInstants = field(init=False)
     events: list[tuple[int, int, int, int]] = field(default_factory=list)
     plan_ns: list[int] = field(default_factory=list)
     last_nodes: list[tuple[str, ...]] = field(init=False)
@@ -98,6 +105,7 @@ class _Replayer:
             self.window = FRONT
         self.elastic = any(is_elastic(shape) for shape in self.trace.shapes)
         self.meters = Meters(self.cluster, self.trace)
+        self.plain = PlainInstants(self.world, ask_always=self.tools.ask_always)
         self.last_nodes = [()] * size
         self.first_start_ms, self.end_ms = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
         self.held_ms, self.preemptions = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -152,6 +160,7 @@ class _Replayer:
 
     def _give_back(self, job: int, held: Held, now_ms: int) -> None:
         self.held_ms[job] += now_ms - int(self.world.start_ms[job])
+        self.plain.gave(job, held)
         self.meters.take(held.nodes, -held.block[CARDS], -held.block[CPU], -held.borrowed_m)
 
     def _cycle(self, now_ms: int) -> None:
@@ -163,9 +172,14 @@ class _Replayer:
     def _decide(self, now_ms: int) -> bool:
         """One decision and what follows from it; False where the line has to be looked at further back."""
         hidden = self.window is not None and len(self.world.waiting) > self.window
-        snapshot = self.world.snapshot(now_ms, first=self.window)
         begun = self.tools.stopwatch()
-        plan = self.tools.decide(snapshot, self.policy, now_ms)
+        plan = self.plain.plan(now_ms)
+        if plan is not None:
+            hidden = False
+        else:
+            snapshot = self.world.snapshot(now_ms, first=self.window)
+            begun = self.tools.stopwatch()
+            plan = self.tools.decide(snapshot, self.policy, now_ms)
         self.plan_ns.append(self.tools.stopwatch() - begun)
         self._follow(plan, now_ms)
         return not hidden or any(wait.code is not WaitCode.IMPOSSIBLE for wait in plan.waits)
@@ -182,10 +196,14 @@ class _Replayer:
             self._move(list(moves), now_ms)
         for start in plan.starts:
             self._begin(self.world.begin(start, now_ms), now_ms)
-        before = sum(held.borrowed_m for held in self.world.held.values()) if plan.recharges else 0
+        recharged = [self.world.number(recharge.job) for recharge in plan.recharges]
+        recharged = [job for job in recharged if job in self.world.held]
+        before = sum(self.world.held[job].borrowed_m for job in recharged)
         self.world.record(plan, now_ms)
-        if plan.recharges:
-            self.meters.borrow(sum(held.borrowed_m for held in self.world.held.values()) - before)
+        for job in recharged:
+            self.plain.recharged(job, self.world.held[job])
+        self.meters.borrow(sum(self.world.held[job].borrowed_m for job in recharged) - before)
+        self.plain.settled(self.world.number(start.job) for start in plan.starts)
 
     def _evict(self, job: int, now_ms: int) -> None:
         if self.world.leaving_ms[job] < NEVER:
@@ -209,6 +227,7 @@ class _Replayer:
             self.first_start_ms[job] = now_ms
         names = self.cluster.nodes.names
         self.last_nodes[job] = tuple(dict.fromkeys(names[node] for node in sorted(held.nodes.tolist())))
+        self.plain.took(job, held)
         self.meters.take(held.nodes, held.block[CARDS], held.block[CPU], held.borrowed_m)
         self._expect_end(job)
 

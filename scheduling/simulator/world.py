@@ -29,6 +29,7 @@ class World:
     waiting: list[int] = field(default_factory=list)
     running: list[int] = field(default_factory=list)
     held: dict[int, Held] = field(default_factory=dict)
+    leaving: set[int] = field(default_factory=set)
     kept: tuple[Reservation, ...] = ()
     evictions: tuple[Eviction, ...] = ()
     order_ms: I64 = field(init=False)
@@ -110,6 +111,7 @@ class World:
         """A run gives its cards back; what it has attained is kept."""
         del self.running[bisect_left(self.running, job)]
         held = self.held.pop(job)
+        self.leaving.discard(job)
         self.attained_card_ms[job] += (
             held.cards_m * (now_ms - max(int(self.start_ms[job]), int(self.resize_ms[job]))) // CARD
         )
@@ -134,6 +136,7 @@ class World:
         ran = self._ran_ms(job, now_ms)
         self.progress_ms[job] = max(0, int(self.progress_ms[job]) + ran - self.policy.preemption_cost_ms)
         self.leaving_ms[job] = now_ms + self.policy.stop_ms
+        self.leaving.add(job)
         if not self.policy.evicted_keep_place:
             self.order_ms[job] = now_ms
 
@@ -295,10 +298,22 @@ class World:
             evictions=self.evictions,
         )
 
+    def of_all_jobs(self) -> Snapshot:
+        """The empty cluster with every job of the trace waiting: what is worked out from shapes and ids alone can be had from it."""
+        return replace(self.snapshot(0), pending=self._columns(np.arange(len(self.trace))))
+
+    def limit_ms(self, job: int) -> int:
+        """The run time of a waiting job that the scheduler may count on; NEVER without any."""
+        jobs = np.array([job])
+        return int(self._limits(jobs, self._restart_ms(jobs, 0))[0])
+
     def _pending(self, first: int | None) -> Pending:
         jobs = np.array(self.waiting, dtype=np.int64)
         if first is not None and first < len(jobs):
             jobs = np.sort(jobs[np.lexsort((jobs, self.order_ms[jobs]))[:first]])
+        return self._columns(jobs)
+
+    def _columns(self, jobs: I64) -> Pending:
         trace, size = self.trace, len(jobs)
         return Pending(
             ids=tuple([trace.ids[job] for job in jobs.tolist()]),

@@ -16,7 +16,7 @@ from scheduling.simulator import simulation
 from scheduling.simulator.cluster_file import parse_cluster
 from scheduling.simulator.jobs_file import parse_jobs
 from scheduling.simulator.simulation import Tools, replay
-from scheduling.simulator.summary import jobs_csv
+from scheduling.simulator.summary import jobs_csv, summarise
 
 CLUSTER = """\
 flavors: {g: {cards: any}}
@@ -95,6 +95,23 @@ def test_a_replay_keeps_the_invariants_and_comes_to_an_end(jobs: list[tuple[obje
     assert np.all(result.held_ms[ended] <= (result.end_ms - trace.submit_ms)[ended])
     assert result.meters.held_m == 0
     assert result.meters.borrowed_m == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(jobs=st.lists(job, min_size=1, max_size=14), preset=st.sampled_from(sorted(PRESETS)))
+def test_what_is_plain_is_what_the_engine_would_decide(jobs: list[tuple[object, ...]], preset: str) -> None:
+    rows = [
+        ",".join(map(str, (f"j{i:02d}", tenant, "q", tier, submit, length, pods, gpus, cpu, limit)))
+        for i, (tenant, tier, submit, length, pods, gpus, cpu, limit) in enumerate(jobs)
+    ]
+    trace = parse_jobs("\n".join((HEADER, *rows)) + "\n", "jobs.csv", KNOWN)
+
+    told, asked = (
+        replay(KNOWN, trace, PRESETS[preset], Tools(run_cycle, ask_always=always)) for always in (False, True)
+    )
+
+    assert jobs_csv(told) == jobs_csv(asked)
+    assert summarise(told) == summarise(asked)
 
 
 @settings(max_examples=30, deadline=None)
