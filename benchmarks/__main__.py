@@ -17,6 +17,11 @@ SHORT = {
     "cycle": ("-m", "benchmarks.bench_cycle"),
     "submit": ("-m", "benchmarks.bench_submit", "--seconds", "60"),
     "teams_week": ("benchmarks/teams_week.py",),
+    "long_replay": ("benchmarks/long_replay.py", "--jobs", "5000"),
+    "philly": ("-m", "benchmarks.philly", "--days", "2"),
+    "helios": ("-m", "benchmarks.helios", "--days", "3"),
+    "thirty_to_seventy": ("-m", "benchmarks.thirty_to_seventy", "--days", "2"),
+    "kueue_shapes": ("-m", "benchmarks.kueue_shapes", "--cohorts", "1"),
     "openb": ("-m", "benchmarks.openb", "--lists", "default", "--orders", "3"),
     "time_sharing": (
         "-m",
@@ -33,6 +38,11 @@ FULL = {
     "dispatch": ("-m", "benchmarks.bench_dispatch"),
     "plan_full": ("benchmarks/bench_plan.py", "--nodes", "12500", "--tenants", "1000", "--waiting", "50000", "--classes", "2000"),
     "node_losses": ("-m", "benchmarks.node_losses"),
+    "long_replay": ("benchmarks/long_replay.py",),
+    "philly": ("-m", "benchmarks.philly"),
+    "helios": ("-m", "benchmarks.helios"),
+    "thirty_to_seventy": ("-m", "benchmarks.thirty_to_seventy"),
+    "kueue_shapes": ("-m", "benchmarks.kueue_shapes"),
     # Fifteen to forty minutes, by the number of cores.
     "openb": ("-m", "benchmarks.openb"),
     # About an hour of one core; turns of 120 s on traces of nine months would take many.

@@ -8,6 +8,8 @@ from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.fragmentation import FragmentationMeter
 from scheduling.simulator.trace import Trace
 
+DAY_MS = 86_400_000
+
 
 @dataclass(frozen=True, slots=True)
 class Integrals:
@@ -34,6 +36,8 @@ class Meters:
     fragmented_integral: float = 0.0
     at_last_end: "Integrals | None" = None
     steps: list[tuple[int, int]] = field(default_factory=list)
+    held_by_day: dict[int, int] = field(default_factory=dict)
+    """What was held, in milli-cards x ms, by day of the trace from 0."""
     capacity_m: int = field(init=False)
     parts: FragmentationMeter = field(init=False)
     _requested_m: int = 0
@@ -49,10 +53,16 @@ class Meters:
         if self.now_ms >= 0:
             passed = now_ms - self.now_ms
             self.held_integral += self.held_m * passed
+            self._spread_over_days(now_ms)
             self.borrowed_integral += self.borrowed_m * passed
             self.free_integral += self.parts.free_m * passed
             self.fragmented_integral += self.parts.fragmented_m * passed
         self.now_ms = now_ms
+
+    def _spread_over_days(self, now_ms: int) -> None:
+        for day in range(self.now_ms // DAY_MS, now_ms // DAY_MS + 1):
+            part_ms = min(now_ms, (day + 1) * DAY_MS) - max(self.now_ms, day * DAY_MS)
+            self.held_by_day[day] = self.held_by_day.get(day, 0) + self.held_m * part_ms
 
     def mark(self) -> None:
         """A job ended: the window of the metrics reaches at least to now."""
