@@ -10,9 +10,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from scheduling.engine.asks import Option
+from scheduling.engine.asks import Option, ShareHold
 from scheduling.engine.classes import JobClass
-from scheduling.engine.nodes import Free, NodeBook, moved, shifted
+from scheduling.engine.free import Free, Leftover, moved, shifted
+from scheduling.engine.nodes import NodeBook
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.quota import Amount, QuotaUse
 from scheduling.engine.room import RoomCount
@@ -26,11 +27,12 @@ NOTHING: Final[Free] = (0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What is given back at `at_ms`: quota by (leaf, tier), and what was held of which nodes. Quota comes back in any order."""
+    """What is given back at `at_ms`: quota by (leaf, tier), what was held of nodes, shares of cards. Quota comes back in any order."""
 
     at_ms: int
     refunds: Sequence[tuple[int, int, Iterable[Amount]]]
     freed: Sequence[tuple[int, Free]]
+    shares: Sequence[ShareHold] = ()
 
 
 class Timeline:
@@ -91,7 +93,7 @@ def _sum(runs: RunTable, at_ms: int, ending: Sequence[int]) -> Ending:
     if len(ending) == 1:
         run = ending[0]
         refund = ((runs.leaf[run], runs.tier[run], runs.held(run)),) if runs.leaf[run] >= 0 else ()
-        return Ending(at_ms, refund, runs.footprint(run))
+        return Ending(at_ms, refund, runs.footprint(run), runs.shares.get(run, ()))
     totals: dict[tuple[int, int], dict[int, int]] = {}
     freed: dict[int, Free] = {}
     for run in ending:
@@ -102,12 +104,20 @@ def _sum(runs: RunTable, at_ms: int, ending: Sequence[int]) -> Ending:
         for node, held in runs.footprint(run):
             freed[node] = shifted(freed[node], held, 1) if node in freed else held
     refunds = [(leaf, tier, tuple(total.items())) for (leaf, tier), total in totals.items()]
-    return Ending(at_ms, refunds, tuple(freed.items()))
+    shares = [hold for run in ending for hold in runs.shares.get(run, ())] if runs.shares else []
+    return Ending(at_ms, refunds, tuple(freed.items()), shares)
 
 
 def _ending_of(job_class: JobClass, at_ms: int, amounts: tuple[Amount, ...], placed: Placed) -> Ending:
     freed = [(node, moved(NOTHING, ask, pods)) for ask, counts in placed for node, pods in counts.items()]
-    return Ending(at_ms, ((job_class.leaf, job_class.tier, amounts),), freed)
+    shares = [
+        ask.hold_on(node)
+        for ask, counts in placed
+        if ask.share is not None
+        for node, pods in counts.items()
+        for _ in range(pods)
+    ]
+    return Ending(at_ms, ((job_class.leaf, job_class.tier, amounts),), freed, shares)
 
 
 class _RunOut:
@@ -135,6 +145,9 @@ class _RunOut:
                 self.use.refund(leaf, amounts, tier)
             for node, held in ending.freed:
                 freed[node] = shifted(freed[node], held, 1) if node in freed else held
+            for hold in ending.shares:
+                self.book.shift_hold(hold, 1)
+                freed.setdefault(hold.node, NOTHING)
 
 
 def reserve_head(state: State, rules: TierRules, timeline: Timeline, job: int, job_class: JobClass) -> Head | None:
@@ -176,7 +189,11 @@ def _reserve(run_out: _RunOut, job_class: JobClass, option: Option, placed: Plac
     for ask, counts in placed:
         for node, pods in counts.items():
             book.add(node, ask, -pods)
-    nodes: dict[int, Free] = {node: book.free(node) for _, counts in placed for node in counts}
+    taken = dict.fromkeys(node for _, counts in placed for node in counts)
+    nodes = Leftover(
+        ((node, book.free(node)) for node in taken),
+        ((node, book.slots[node]) for node in taken if node in book.slots),
+    )
     return Head(-1, job_class, at_ms, placed, option.amounts, nodes, use)
 
 

@@ -24,7 +24,9 @@ class Claim:
 
     @property
     def hopeless_key(self) -> tuple[int, ...]:
-        return (self.job_class.shape_index, self.job_class.pool, *sorted(self.flavors))
+        """Alike to every queue; shares of cards only to those of one tenant."""
+        whose = (-1 - self.job_class.tenant,) if any(ask.share is not None for ask in self.option.gang) else ()
+        return (self.job_class.shape_index, self.job_class.pool, *sorted(self.flavors), *whose)
 
 
 def reason_to_take(state: State, guards: Guards, ask: Claim, candidate: Candidate) -> PreemptReason | None:

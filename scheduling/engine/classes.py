@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from scheduling.engine.asks import Option, list_options
+from scheduling.engine.asks import NOBODY, Option, list_options
+from scheduling.engine.card_modes import find_mismatch, is_share
 from scheduling.engine.elastic import list_sizes
 from scheduling.engine.share import DominantShares, Vector
 from scheduling.engine.snapshot import Shape, Snapshot
@@ -53,8 +54,8 @@ class ClassBook:
     def __init__(self, snapshot: Snapshot, tenant_of: list[int], shares: DominantShares) -> None:
         self._snapshot, self._tenant_of, self._shares = snapshot, tenant_of, shares
         self._classes: dict[Key, JobClass] = {}
-        self._options: dict[tuple[int, int], tuple[Option, ...]] = {}
-        self._sizes: dict[tuple[int, int], tuple[tuple[Option, ...], ...]] = {}
+        self._options: dict[Key, tuple[Option, ...]] = {}
+        self._sizes: dict[Key, tuple[tuple[Option, ...], ...]] = {}
 
     def of(self, queue: int, shape: int, tier: int) -> JobClass:
         key = (queue, shape, tier)
@@ -65,19 +66,30 @@ class ClassBook:
 
     def _make(self, queue: int, shape_index: int, tier: int) -> JobClass:
         row, shape = self._snapshot.queues[queue], self._snapshot.shapes[shape_index]
-        options = self._options.get((shape_index, row.pool))
+        tenant = self._tenant_of[row.node]
+        key = (shape_index, row.pool, tenant if any(is_share(role.cards_m) for role in shape.roles) else NOBODY)
+        options = self._options.get(key)
         if options is None:
-            options = list_options(shape, row.pool, self._snapshot.flavors)
-            self._options[shape_index, row.pool] = options
-            self._sizes[shape_index, row.pool] = list_sizes(shape, options, len(self._snapshot.flavors))
+            options = self._options[key] = list_options(shape, row.pool, self._snapshot.flavors, tenant)
+            self._sizes[key] = list_sizes(shape, options, len(self._snapshot.flavors))
         impossible = ""
-        if find_unsupported(shape, self._snapshot.flavors):
+        if find_unsupported(shape):
             impossible = "unsupported"
         elif not options:
-            impossible = "flavor"
+            impossible = self._why_none(shape, row.pool)
         return JobClass(
-            queue=queue, leaf=row.node, tenant=self._tenant_of[row.node], tier=tier, pool=row.pool,
+            queue=queue, leaf=row.node, tenant=tenant, tier=tier, pool=row.pool,
             shape_index=shape_index, shape=shape, options=options,
             ask=self._shares.vector(options[0].amounts) if options else (0, 0, 0, 0), impossible=impossible,
-            sizes=self._sizes[shape_index, row.pool],
+            sizes=self._sizes[key],
         )  # fmt: skip
+
+    def _why_none(self, shape: Shape, pool: int) -> str:
+        """Of a role without any flavor that can serve it: what is wrong with the flavors it names, else that it names none here."""
+        flavors = self._snapshot.flavors
+        for role in shape.roles:
+            here = [flavors[flavor] for flavor in role.flavors if flavors[flavor].pool == pool]
+            wrong = [find_mismatch(flavor, role) for flavor in here]
+            if role.cards_m and here and all(wrong):
+                return wrong[0]
+        return "flavor"

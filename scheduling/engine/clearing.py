@@ -23,8 +23,10 @@ def cheapest_nodes(
     """
     on_node: dict[int, list[tuple[Candidate, int]]] = {}
     for candidate in candidates:
+        shares = state.runs.shares.get(candidate.run, ()) if ask.cards_m else ()
         for node, held in state.runs.footprint(candidate.run):
-            on_node.setdefault(node, []).append((candidate, held[0] if ask.cards_m else held[1]))
+            parts_m = sum(hold.cards_m for hold in shares if hold.node == node)
+            on_node.setdefault(node, []).append((candidate, held[0] + parts_m if ask.cards_m else held[1]))
     need = ask.cards_m or ask.cpu_m
     free = state.after.cards if ask.cards_m else state.after.cpu
     plans = []

@@ -74,7 +74,7 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
 def _print_plan(state: State, promises: Promises, decider: Decider, barred: dict[int, Wait]) -> Plan:
     """What follows from the decisions: roles that join, splits, loans, reservations; and all of it as the plan states it."""
     snapshot, contest = state.snapshot, decider.contest
-    cards, lenders = CardBook(snapshot), Lenders(state)
+    cards, lenders = CardBook(snapshot, state.runs.shares.values()), Lenders(state)
     resizes = join_later(state, decider.rules, contest.classes, cards)
     splitter = Splitter(state, lenders)
     splitter.run()

@@ -1,7 +1,8 @@
 """What is free at the end of a cycle, added up once per question, for the numbers in wait reasons."""
 
-from scheduling.engine.asks import PodAsk
+from scheduling.engine.asks import PodAsk, Share
 from scheduling.engine.state import State
+from scheduling.engine.units import CARD
 
 CARDS, CPU, MEMORY = 0, 1, 2
 
@@ -15,7 +16,7 @@ class IdleBook:
         self._totals: dict[tuple[int, int, int], int] = {}
         self._largest: dict[tuple[int, int], int] = {}
         self._kinds: dict[tuple[int, int], list[int]] = {}
-        self._slots: dict[tuple[int, ...], tuple[int, int]] = {}
+        self._slots: dict[tuple[int | Share | None, ...], tuple[int, int]] = {}
 
     def nodes(self, pool: int, flavor: int) -> list[int]:
         """Open nodes by name. Flavor -1: all of the pool."""
@@ -74,11 +75,23 @@ class IdleBook:
 
     def slots(self, pool: int, ask: PodAsk) -> tuple[int, int]:
         """(pods that fit now, pods that fit on the best node when it is empty)."""
-        key = (pool, ask.flavor, ask.cards_m, ask.cpu_m, ask.memory_mib)
+        key = (pool, ask.flavor, ask.cards_m, ask.cpu_m, ask.memory_mib, ask.share, ask.count if ask.share else 0)
         found = self._slots.get(key)
         if found is None:
             table = self._state.table
             now = sum(room for _, room in self._state.free.hosts(ask, pool))
             best = max((table.pods_when_empty(node, ask) for node in self._one_of_each(pool, ask.flavor)), default=0)
             found = self._slots[key] = (now, best)
+        return found
+
+    def parts(self, ask: PodAsk) -> list[tuple[int, int]]:
+        """(milli-cards, MiB of VRAM) free on each single card that the ask's tenant may share, cards that nobody uses included."""
+        share, state, found = ask.share, self._state, list[tuple[int, int]]()
+        if share is None:
+            return found
+        for node in self.nodes(-1, ask.flavor):
+            for cards_m, vram_mib, tenant in state.free.slots.get(node, {}).values():
+                if tenant == share.tenant:
+                    found.append((CARD - cards_m, share.card_vram_mib - vram_mib))
+            found += [(CARD, share.card_vram_mib)] * (max(0, state.free.cards[node]) // CARD)
         return found

@@ -91,6 +91,8 @@ class Capacity:
         free = [book.free_to(node, cpu_only=not ask.cards_m) for node in nodes]
         most = [max((amounts[axis] for amounts in free), default=0) for axis in range(3)]
         every = [(key, need, have) for (key, need), have in zip(asked, most, strict=True) if need]
+        if ask.share is not None and ask.share.card_vram_mib:
+            every.append(("vram_gib", ask.share.vram_mib, ask.share.card_vram_mib))
         return tuple(lack for lack in every if lack[1] > lack[2]) or tuple(every)
 
     def _best_domain(self, job_class: JobClass, option: Option) -> int:

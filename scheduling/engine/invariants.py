@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 
+from scheduling.engine.card_invariants import check_cards, check_ranks
 from scheduling.engine.kept import STARTED
 from scheduling.engine.nodes import NodeTable
-from scheduling.engine.opening import free_now, use_by_leaf
+from scheduling.engine.opening import free_now, tenants_by_queue, use_by_leaf
 from scheduling.engine.plan import Evict, Placement, Plan, Start, Violation, Wait
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
 from scheduling.engine.reservations import is_for, keeps_out, open_windows
+from scheduling.engine.shared_cards import UNSAID_SLOT, open_cards_of
 from scheduling.engine.snapshot import Id, Snapshot
 from scheduling.engine.tiers import TierRules
-from scheduling.engine.units import NEVER, ONE_PPM
+from scheduling.engine.units import CARD, NEVER, ONE_PPM
 from scheduling.engine.vocabulary import NodeState, PreemptReason, Tier, WaitCode
 
 
@@ -31,6 +33,7 @@ def check(snapshot: Snapshot, plan: Plan, now_ms: int = -1) -> tuple[Violation, 
         _gangs_whole,
         _nodes_not_over,
         _cards_held_once,
+        _one_rank_on_mig,
         _quota_not_over,
         _only_those_who_may_leave,
         _only_those_who_may_move,
@@ -81,22 +84,33 @@ def _moved(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[Id, Placement]]:
         move = moves.get((running.ids[run], role, int(pods.rank[row])))
         if move is not None:
             yield move.job, Placement(
-                role=role, index=move.index, node=move.target, flavor=None, cards_m=int(pods.cards_m[row]),
+                role=role, index=move.index, node=move.target, flavor=_flavor_of(snapshot, row), cards_m=int(pods.cards_m[row]),
                 borrowed_m=int(pods.borrowed_m[row]), cpu_m=int(pods.cpu_m[row]), memory_mib=int(pods.memory_mib[row]),
                 vram_mib=int(pods.vram_mib[row]), cards=move.cards,
             )  # fmt: skip
 
 
+def _flavor_of(snapshot: Snapshot, row: int) -> Id | None:
+    flavor = int(snapshot.pods.flavor[row])
+    return snapshot.flavors[flavor].id if flavor >= 0 else None
+
+
 def _nodes_not_over(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
     """No node gives more cards, CPU, memory or pods than it has free, and only ready nodes take any."""
     at = {node: index for index, node in enumerate(snapshot.nodes.ids)}
-    free = free_now(snapshot, NodeTable(snapshot, NEVER))
+    open_cards = open_cards_of(snapshot, tenants_by_queue(snapshot))[1]
+    free = free_now(snapshot, NodeTable(snapshot, NEVER), open_cards)
+    opened = {(node, slot) for node, slots in open_cards.items() for slot in slots}
+    unsaid = {node for node, slot in opened if slot >= UNSAID_SLOT}
     asked: dict[int, list[int]] = {}
     jobs: dict[int, list[Id]] = {}
     for job, pod in chain(_added(plan), _moved(snapshot, plan)):
         node = at[pod.node]
         total = asked.setdefault(node, [0, 0, 0, 0])
-        for axis, amount in enumerate((pod.cards_m, pod.cpu_m, pod.memory_mib, 1)):
+        cards_m = pod.cards_m
+        if cards_m % CARD:
+            cards_m = 0 if node in unsaid else _newly_opened(opened, node, pod)
+        for axis, amount in enumerate((cards_m, pod.cpu_m, pod.memory_mib, 1)):
             total[axis] += amount
         jobs.setdefault(node, []).append(job)
     for node in sorted(asked):
@@ -111,20 +125,22 @@ def _nodes_not_over(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
 
 
 def _cards_held_once(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
-    """A card has one holder and is in service."""
-    pods, ids = snapshot.pods, snapshot.nodes.ids
-    held: dict[tuple[Id, int], Id | None] = {
-        (ids[int(pods.node[row])], card): None for row in range(len(pods.node)) for card in pods.cards[row]
-    }
-    cards = snapshot.cards
-    for row in (~cards.healthy).nonzero()[0].tolist():
-        held[ids[int(cards.node[row])], int(cards.index[row])] = None
-    for job, pod in chain(_added(plan), _moved(snapshot, plan)):
-        for card in pod.cards:
-            if (pod.node, card) in held:
-                other = held[pod.node, card]
-                yield Violation("card-one-holder", (job,) if other is None else (other, job), f"{pod.node}/{card}")
-            held[pod.node, card] = job
+    """A card is in service and not over-held: whole by one, or in shares of one tenant (SCH-13)."""
+    return check_cards(snapshot, chain(_added(plan), _moved(snapshot, plan)))
+
+
+def _one_rank_on_mig(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
+    """SCH-13: MIG instances do not talk to each other."""
+    return check_ranks(snapshot, _added(plan))
+
+
+def _newly_opened(opened: set[tuple[int, int]], node: int, pod: Placement) -> int:
+    """Milli-cards that a share takes of those free as a whole: a card, where it is the first on it."""
+    card = (node, pod.cards[0]) if pod.cards else (node, -1)
+    if card in opened:
+        return 0
+    opened.add(card)
+    return CARD
 
 
 def _quota_not_over(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
@@ -254,7 +270,7 @@ def _reserved_cards_left(snapshot: Snapshot, plan: Plan, now_ms: int) -> Iterato
 
 def _free_of(snapshot: Snapshot, flavor: int) -> int:
     table = NodeTable(snapshot, NEVER)
-    cards = free_now(snapshot, table).cards
+    cards = free_now(snapshot, table, open_cards_of(snapshot, tenants_by_queue(snapshot))[1]).cards
     return sum(max(0, cards[node]) for node in range(len(table)) if table.flavor[node] == flavor)
 
 

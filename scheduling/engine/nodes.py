@@ -5,12 +5,15 @@ is found by bisection, so a job that fits nowhere costs next to nothing however 
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence, Set
 from copy import copy
+from itertools import count
 
 import numpy as np
 
-from scheduling.engine.asks import PodAsk
+from scheduling.engine.asks import PodAsk, ShareHold
+from scheduling.engine.free import FRESH_SLOT, NO_POD_LIMIT, Free, Limits, Slots, use_slot
+from scheduling.engine.shared_cards import share_hosts, slots_on
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.units import CARD
 from scheduling.engine.vocabulary import NodeState
@@ -20,14 +23,6 @@ RANK_MASK = (1 << RANK_BITS) - 1
 """A search key is `free amount << RANK_BITS | rank`; 4 million nodes."""
 IDLE_CARDS = 1 << 100
 """Put in front of the CPU key of a node with idle cards: above any amount of CPU."""
-
-Free = tuple[int, int, int, int]
-"""(milli-cards, millicores, MiB, pods) free on a node."""
-
-Limits = Sequence[Mapping[int, Free]]
-"""Upper bounds on what some nodes may give, by node: what reservations leave of them (SCH-08)."""
-
-NO_POD_LIMIT = 1 << 30
 
 
 class NodeTable:
@@ -41,6 +36,9 @@ class NodeTable:
         self.domain_names = nodes.domains
         self.pool = nodes.pool.tolist()
         self.flavor = nodes.flavor.tolist()
+        self.per_card = [1 if flavor < 0 else snapshot.flavors[flavor].per_card for flavor in self.flavor]
+        self.fresh_slots = count(FRESH_SLOT)
+        """Numbers for cards that shares open in this cycle, the same in all of its pictures."""
         self.by_rank = sorted(range(len(nodes)), key=lambda index: (nodes.names[index].encode(), index))
         self.rank = [0] * len(nodes)
         for place, index in enumerate(self.by_rank):
@@ -64,14 +62,15 @@ class NodeTable:
             cards.healthy & (cards.flavor == snapshot.nodes.flavor[cards.node]) if len(cards.node) else cards.healthy
         )
         counts = np.bincount(cards.node[usable], minlength=len(snapshot.nodes))
-        return [int(count) * CARD for count in counts.tolist()]
+        return [cards * per_card * CARD for cards, per_card in zip(counts.tolist(), self.per_card, strict=True)]
 
     def _set_card_parts(self, snapshot: Snapshot) -> None:
         """SCH-02: the CPU and memory that a CPU-only job leaves per free card, and what card jobs leave for CPU jobs.
 
         A card's part is of what card jobs may have: the headroom is kept for CPU jobs also on a node whose cards are all idle.
         """
-        fitted = np.bincount(snapshot.cards.node, minlength=len(snapshot.nodes)).tolist()
+        built_in = np.bincount(snapshot.cards.node, minlength=len(snapshot.nodes)).tolist()
+        fitted = [cards * per_card for cards, per_card in zip(built_in, self.per_card, strict=True)]
         self.cpu_part: list[int] = []
         self.memory_part: list[int] = []
         self.headroom: list[int] = []
@@ -86,7 +85,9 @@ class NodeTable:
     def pods_when_empty(self, node: int, ask: PodAsk) -> int:
         """How many pods of the ask the node holds when nothing else is on it."""
         room = self.max_pods[node]
-        if ask.cards_m:
+        if ask.share is not None:
+            room = min(room, self.cards_m[node] // CARD * ask.share.per_card)
+        elif ask.cards_m:
             room = min(room, self.cards_m[node] // ask.cards_m)
         if ask.cpu_m:
             room = min(room, self.cpu_m[node] // ask.cpu_m)
@@ -122,11 +123,16 @@ class NodeBook:
     A node that changes moves in the order only when the order is next asked for: claims take many runs out that they put back.
     """
 
-    __slots__ = ("_by_cards", "_by_cpu", "_card_keys", "_cpu_keys", "_moved", "cards", "cpu", "memory", "pods", "table")
+    __slots__ = (
+        "_by_cards", "_by_cpu", "_card_keys", "_cpu_keys", "_left", "_moved", "cards", "cpu", "memory", "pods", "slots", "table",
+    )  # fmt: skip
 
     def __init__(self, table: NodeTable, cards: list[int], cpu: list[int], memory: list[int], pods: list[int]) -> None:
         self.table = table
+        self.slots: dict[int, Slots] = {}
+        """Cards that shares hold, by node; `cards` counts those that are free as a whole."""
         self.cards, self.cpu, self.memory, self.pods = cards, cpu, memory, pods
+        self._left: dict[int, set[int]] = {}
         self._by_cards: dict[int, list[int]] = {}
         self._by_cpu: dict[int, list[int]] = {}
         self._card_keys: dict[int, int] = {}
@@ -142,6 +148,8 @@ class NodeBook:
     def copy(self) -> "NodeBook":
         twin = NodeBook.__new__(NodeBook)
         twin.table = self.table
+        twin.slots = {node: slots.copy() for node, slots in self.slots.items()}
+        twin._left = {node: slots.copy() for node, slots in self._left.items()}
         twin.cards, twin.cpu, twin.memory, twin.pods = self.cards[:], self.cpu[:], self.memory[:], self.pods[:]
         twin._by_cards = {flavor: keys[:] for flavor, keys in self._by_cards.items()}
         twin._by_cpu = {pool: keys[:] for pool, keys in self._by_cpu.items()}
@@ -176,7 +184,34 @@ class NodeBook:
 
     def add(self, node: int, ask: PodAsk, pods: int) -> None:
         """Give back `pods` pods of an ask (negative: take them)."""
-        self.shift(node, (ask.cards_m, ask.cpu_m, ask.memory_mib, 1), pods)
+        if ask.share is None:
+            self.shift(node, (ask.cards_m, ask.cpu_m, ask.memory_mib, 1), pods)
+            return
+        self.shift(node, (0, ask.cpu_m, ask.memory_mib, 1), pods)
+        self._use_slot(ask.hold_on(node), -pods)
+
+    def shift_hold(self, hold: ShareHold, sign: int) -> None:
+        """Give back a run's share of a card (sign -1: take it again)."""
+        self._use_slot(hold, -sign)
+        self._moved.add(hold.node)
+
+    def number_slot(self, node: int, taken: Set[int]) -> int:
+        """A number for a card that shares open: one they have left in this picture, so that others know it for the same, else a new one."""
+        left = sorted(self._left.get(node, set()) - taken - self.slots.get(node, {}).keys())
+        return left[0] if left else next(self.table.fresh_slots)
+
+    def _use_slot(self, hold: ShareHold, pods: int) -> None:
+        freed = use_slot(self.slots, hold, pods)
+        self.cards[hold.node] += freed
+        if freed > 0:
+            self._left.setdefault(hold.node, set()).add(hold.slot)
+
+    def put_slots(self, node: int, slots: Slots) -> None:
+        """Set which cards of a node are open to shares."""
+        if slots:
+            self.slots[node] = slots
+        else:
+            self.slots.pop(node, None)
 
     def _sort_in(self) -> None:
         """Bring the nodes that changed to their new places in the search order."""
@@ -202,6 +237,9 @@ class NodeBook:
 
     def hosts(self, ask: PodAsk, pool: int, limits: Limits = ()) -> Iterator[tuple[int, int]]:
         """(node, pods of the ask that fit there), tightest node first, only nodes with room for one."""
+        if ask.share is not None:
+            yield from share_hosts(self, ask, limits)
+            return
         by_rank = self.table.by_rank
         for keys, begin, end in self._candidates(ask, pool):
             for position in range(begin, end):
@@ -224,6 +262,14 @@ class NodeBook:
             (keys, bisect_left(keys, IDLE_CARDS | ask.cpu_m << RANK_BITS), len(keys)),
         )
 
+    def with_free_card(self, flavor: int) -> Iterator[int]:
+        """Open nodes of the flavor with a card that is free as a whole, those with the fewest first."""
+        if self._moved:
+            self._sort_in()
+        keys = self._by_cards.get(flavor, [])
+        for position in range(bisect_left(keys, CARD << RANK_BITS), len(keys)):
+            yield self.table.by_rank[keys[position] & RANK_MASK]
+
     def _cpu_order(self, pool: int) -> list[int]:
         """Sorted when the first CPU-only job of the pool asks, and kept sorted from then on."""
         keys = self._by_cpu.get(pool)
@@ -235,7 +281,9 @@ class NodeBook:
         return keys
 
     def room(self, node: int, ask: PodAsk, limits: Limits = ()) -> int:
-        """How many pods of the ask the node can take now."""
+        """How many pods of the ask the node can take now; of shares no more than are asked."""
+        if ask.share is not None:
+            return len(slots_on(self, node, ask, limits, ask.count))
         cards, cpu, memory, room = self.cards[node], self.cpu[node], self.memory[node], self.pods[node]
         for limit in limits:
             if node in limit:
@@ -268,18 +316,3 @@ def _move(keys: list[int], old: int, new: int) -> int:
         del keys[bisect_left(keys, old)]
         insort(keys, new)
     return new
-
-
-def moved(free: Free, ask: PodAsk, pods: int) -> Free:
-    """Free amounts after `pods` pods of an ask came back (negative: were taken)."""
-    return (
-        free[0] + ask.cards_m * pods,
-        free[1] + ask.cpu_m * pods,
-        free[2] + ask.memory_mib * pods,
-        free[3] + pods,
-    )
-
-
-def shifted(free: Free, held: Free, sign: int) -> Free:
-    """Free amounts after something held came back (sign -1: was taken)."""
-    return free[0] + sign * held[0], free[1] + sign * held[1], free[2] + sign * held[2], free[3] + sign * held[3]

@@ -3,13 +3,15 @@
 from collections.abc import Iterator, Sequence, Set
 
 from scheduling.engine.asks import PodAsk
-from scheduling.engine.nodes import Free, Limits, NodeBook, moved
+from scheduling.engine.free import Leftover, Limits
+from scheduling.engine.nodes import NodeBook
+from scheduling.engine.shared_cards import slots_on
 from scheduling.engine.snapshot import Shape
 from scheduling.engine.topology import HOST, Counts, Host, domains_for, pack_narrowest, pack_required
 from scheduling.engine.vocabulary import TopologyMode
 
 Placed = tuple[tuple[PodAsk, Counts], ...]
-"""Pods per node for each role of a gang."""
+"""Pods per node for each role of a gang, in the gang's order; shares have an entry for each card of theirs."""
 
 
 def place_gang(
@@ -27,13 +29,28 @@ def place_gang(
     ask = gang[0]
     if ask.count == 1:
         node = _place_one(book, ask, shape, pool=pool, limits=limits, only=only)
-        return None if node is None else ((ask, {node: 1}),)
+        return None if node is None else _seat(book, ask, {node: 1}, limits)
     hosts = list_hosts(book, ask, pool, limits=limits, only=only)
     if shape.topology == TopologyMode.REQUIRED:
         counts = pack_required(book.table, hosts, ask.count, shape.level)
     else:
         counts = pack_narrowest(book.table, hosts, ask.count)
-    return None if counts is None else ((ask, counts),)
+    return None if counts is None else _seat(book, ask, counts, limits)
+
+
+def _seat(book: NodeBook, ask: PodAsk, counts: Counts, limits: Limits) -> Placed:
+    """The pods on their nodes; shares on their cards as well (SCH-13)."""
+    if ask.share is None:
+        return ((ask, counts),)
+    seats: list[tuple[PodAsk, Counts]] = []
+    for node, pods in counts.items():
+        slots = slots_on(book, node, ask, limits, pods)
+        taken = {slot for limit in limits for slot in limit.slots.get(node, ())}
+        for slot in dict.fromkeys(slots):
+            numbered = slot if slot >= 0 else book.number_slot(node, taken)
+            taken.add(numbered)
+            seats.append((ask.on_card(numbered), {node: slots.count(slot)}))
+    return tuple(seats)
 
 
 def _place_one(
@@ -71,10 +88,10 @@ def _place_roles(
     order = sorted(range(len(gang)), key=lambda role: (-gang[role].cards_m, -gang[role].cpu_m, role))
     first = gang[order[0]]
     for region in _regions(book, first, shape, pool=pool, limits=limits, only=only):
-        counts = _place_in_turn(book, [gang[role] for role in order], pool=pool, limits=limits, only=region)
-        if counts is not None:
-            by_role = dict(zip(order, counts, strict=True))
-            return tuple((ask, by_role[role]) for role, ask in enumerate(gang))
+        placed = _place_in_turn(book, [gang[role] for role in order], pool=pool, limits=limits, only=region)
+        if placed is not None:
+            by_role = dict(zip(order, placed, strict=True))
+            return tuple(entry for role in range(len(gang)) for entry in by_role[role])
     return None
 
 
@@ -95,29 +112,35 @@ def _regions(
 
 def _place_in_turn(
     book: NodeBook, asks: Sequence[PodAsk], *, pool: int, limits: Limits, only: Set[int] | None
-) -> list[Counts] | None:
+) -> list[Placed] | None:
     """Each role sees what the ones before it took; the book is put back before returning."""
-    taken: list[tuple[PodAsk, Counts]] = []
+    taken: list[Placed] = []
     for ask in asks:
-        bounds = [*limits, *_left_of_limits(limits, taken)]
+        bounds = [*limits, *_left_of_limits(limits, [entry for placed in taken for entry in placed])]
         counts = pack_narrowest(book.table, list_hosts(book, ask, pool, limits=bounds, only=only), ask.count)
         if counts is None:
             break
-        take(book, ask, counts)
-        taken.append((ask, counts))
-    for ask, counts in taken:
-        give_back(book, ask, counts)
-    return [counts for _, counts in taken] if len(taken) == len(asks) else None
+        taken.append(_seat(book, ask, counts, bounds))
+        for each, on in taken[-1]:
+            take(book, each, on)
+    for placed in taken:
+        for each, on in placed:
+            give_back(book, each, on)
+    return taken if len(taken) == len(asks) else None
 
 
-def _left_of_limits(limits: Limits, taken: Sequence[tuple[PodAsk, Counts]]) -> list[dict[int, Free]]:
+def _left_of_limits(limits: Limits, taken: Sequence[tuple[PodAsk, Counts]]) -> list[Leftover]:
     """Limits after the roles placed so far, for the nodes that they share."""
     lowered = []
     for limit in limits:
-        left: dict[int, Free] = {}
+        left = Leftover()
         for ask, counts in taken:
             for node in sorted(set(counts) & set(limit)):
-                left[node] = moved(left.get(node, limit[node]), ask, -counts[node])
+                if node not in left:
+                    left[node] = limit[node]
+                    if node in limit.slots:
+                        left.slots[node] = limit.slots[node].copy()
+                left.move(node, ask, -counts[node])
         lowered.append(left)
     return lowered
 

@@ -4,12 +4,12 @@ Other tenants' batch is not started on what is still unused of a reservation whi
 beside batch, whoever would borrow; work inside nominal that is not batch is its tenant's due and may take it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
-from scheduling.engine.nodes import Free
+from scheduling.engine.free import Free, Leftover
 from scheduling.engine.plan import Holder, Release
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import Amount
@@ -101,9 +101,9 @@ class KeptAside:
         """Whether the start leaves what is kept of its flavors; nodes that are kept whole see `limits`."""
         return all(left_m >= amount for amount, left_m in self._rooms(job_class, gang, amounts))
 
-    def limits(self, job_class: JobClass) -> list[Mapping[int, Free]]:
+    def limits(self, job_class: JobClass) -> list[Leftover]:
         """Nodes that are kept whole from jobs of the class."""
-        nodes = {node: NOTHING for window in self._barring(job_class) for node in window.reservation.nodes}
+        nodes = Leftover((node, NOTHING) for window in self._barring(job_class) for node in window.reservation.nodes)
         return [nodes] if nodes else []
 
     def short(self, job_class: JobClass, option: Option) -> tuple[int, int] | None:

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
-from scheduling.engine.asks import Option
+from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
 from scheduling.engine.idle import IdleBook
+from scheduling.engine.parts import only_share
 from scheduling.engine.plan import Holder
 from scheduling.engine.quota import QuotaUse
 from scheduling.engine.state import Head, Kept, State
@@ -28,6 +29,8 @@ class PromisedBook:
 
     def left_m(self, job_class: JobClass, option: Option) -> int:
         """Milli-cards that a job of unknown length could take without touching a kept or reserved place, in nodes and in quota."""
+        if only_share(option):
+            return self._left_for_shares(job_class, option.gang[0])
         flavors = sorted({ask.flavor for ask in option.gang if ask.flavor >= 0})
         uses = [self.state.quota_after, *(head.quota for head in self.state.heads)]
         return sum(
@@ -37,6 +40,13 @@ class PromisedBook:
             )
             for flavor in flavors
         )
+
+    def _left_for_shares(self, job_class: JobClass, ask: PodAsk) -> int:
+        """The same for shares of cards, whole shares only."""
+        state = self.state
+        pods = sum(room for _, room in state.usable.hosts(ask, job_class.pool, state.limits(NEVER)))
+        uses = [state.quota_after, *(head.quota for head in state.heads)]
+        return max(0, min(pods * ask.cards_m, *(self._room(job_class, use, ask.flavor) for use in uses)))
 
     def first_start_ms(self, job_class: JobClass) -> int | None:
         """When the first reserved place that the class could use is to be taken; None where none is, or it is now."""

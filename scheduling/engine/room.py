@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from scheduling.engine.asks import PodAsk
-from scheduling.engine.nodes import Limits, NodeBook
+from scheduling.engine.free import Limits
+from scheduling.engine.nodes import NodeBook
 
 
 class RoomCount:

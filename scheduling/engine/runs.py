@@ -1,12 +1,13 @@
 """Running jobs as the cycle needs them: whom they are charged to, what they hold of which node. Read from columns once."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from scheduling.engine.nodes import Free, shifted
+from scheduling.engine.asks import ShareHold
+from scheduling.engine.free import Free, shifted
 from scheduling.engine.quota import Amount
 from scheduling.engine.snapshot import Snapshot
-from scheduling.engine.units import NEVER
+from scheduling.engine.units import CARD, NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,13 @@ class Part:
 
 
 class RunTable:
-    """Facts by run index, from NumPy columns into plain lists; what a run holds is added up when first asked for."""
+    """Facts by run index, from NumPy columns into plain lists; what a run holds is added up when first asked for.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    `shares` is what runs hold in shares of cards; no entry where a run holds none.
+    """
+
+    def __init__(self, snapshot: Snapshot, shares: Mapping[int, Sequence[ShareHold]]) -> None:
+        self.shares = shares
         running, pods = snapshot.running, snapshot.pods
         leaf_of = [queue.node for queue in snapshot.queues]
         self.leaf = [leaf_of[queue] if queue >= 0 else -1 for queue in running.queue.tolist()]
@@ -106,7 +111,7 @@ class RunTable:
         return tuple([entry for entry in enumerate(totals) if entry[1]])
 
     def footprint(self, run: int) -> tuple[tuple[int, Free], ...]:
-        """(node, what the run holds of it), in node order."""
+        """(node, what the run holds of it), in node order; the cards are those it holds whole, `shares` has the others."""
         footprint = self._footprint.get(run)
         if footprint is None:
             footprint = self._footprint[run] = self._nodes(self.rows(run))
@@ -115,7 +120,8 @@ class RunTable:
     def _nodes(self, rows: Sequence[int]) -> tuple[tuple[int, Free], ...]:
         on: dict[int, Free] = {}
         for row in rows:
-            held = (self.cards_m[row], self.cpu_m[row], self._memory[row], 1)
+            cards_m = self.cards_m[row]
+            held = (0 if cards_m % CARD else cards_m, self.cpu_m[row], self._memory[row], 1)
             node = self.node[row]
             on[node] = shifted(on[node], held, 1) if node in on else held
         return tuple(sorted(on.items()))

@@ -55,6 +55,7 @@ class DominantShares:
     def __init__(self, snapshot: Snapshot, tree: QuotaTree, table: NodeTable) -> None:
         self._tree = tree
         self._flavors = snapshot.flavors
+        self._equivalents = [flavor.equivalent_ppm for flavor in snapshot.flavors]
         self._weights = [node.effective_weight_ppm for node in tree.nodes]
         by_pool = self._pool_capacity(snapshot, table)
         pools: list[set[int]] = [set() for _ in tree.nodes]
@@ -86,7 +87,7 @@ class DominantShares:
             flavor, row = table.flavor[node], capacity[table.pool[node]]
             if flavor >= 0:
                 if limited[flavor]:
-                    row[0] += table.cards_m[node] * snapshot.flavors[flavor].weight_ppm
+                    row[0] += table.cards_m[node] * self._equivalents[flavor]
                 row[3] += table.cards_m[node] // CARD * snapshot.flavors[flavor].vram_mib if limited[count + 2] else 0
             row[1] += table.cpu_m[node] if limited[count] else 0
             row[2] += table.memory_mib[node] if limited[count + 1] else 0
@@ -100,7 +101,7 @@ class DominantShares:
             if not limited[column]:
                 continue
             if column < count:
-                total[0] += amount * self._flavors[column].weight_ppm
+                total[0] += amount * self._equivalents[column]
             else:
                 total[column - count + 1] += amount
         return total[0], total[1], total[2], total[3]

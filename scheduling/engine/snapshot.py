@@ -12,6 +12,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduling.engine.instances import SEVENTHS, instances, slices
 from scheduling.engine.units import CARD, NEVER, ONE_PPM
 from scheduling.engine.vocabulary import CardMode, ReservationKind, TopologyMode
 
@@ -63,6 +64,16 @@ class Flavor:
     weight_ppm: int = ONE_PPM
     price: Decimal | None = None
     currency: str = ""
+
+    @property
+    def per_card(self) -> int:
+        """What one card of a node counts as: a MIG card as its instances, which asks, quotas and `vram_mib` speak of, any other as one."""
+        return instances(self.mig_profile) if self.mode is CardMode.MIG else 1
+
+    @property
+    def equivalent_ppm(self) -> int:
+        """Card-equivalents of one card of a pod (SCH-05); a MIG instance is as many sevenths of them as its profile says."""
+        return self.weight_ppm * slices(self.mig_profile) // SEVENTHS if self.mode is CardMode.MIG else self.weight_ppm
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +155,8 @@ class Queue:
 class RoleAsk:
     """What each pod of one role asks for. `cards_m` is milli-cards a pod; `flavors` index `Snapshot.flavors`, empty = CPU only.
 
-    `vram_mib` is the cap per card, 0 = the whole card's. `minimum` <= `replicas` (SCH-10).
+    Below `CARD` it is a share of one card, of MIG flavors it counts instances. `vram_mib` is the cap per card, 0 = the whole card's
+    (of a share: its part of the card's). `minimum` <= `replicas` (SCH-10).
     """
 
     name: str
@@ -236,7 +248,8 @@ class Running:
 class Pods:
     """Columns over pods that hold a node, sorted by (run, role, rank). `cards_m` of `flavor`, of which `borrowed_m` is borrowed.
 
-    `cards` holds the card indexes on the node, in slot order; empty where a file does not say.
+    `cards` holds the card indexes on the node, in slot order; empty where a file does not say. A share names one card, a MIG pod the
+    card of each instance. `vram_mib` of a share is its cap.
     """
 
     run: I32

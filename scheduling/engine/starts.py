@@ -55,24 +55,26 @@ def _pods(snapshot: Snapshot, cards: CardBook, started: Started) -> Iterator[Pla
     own_left = {
         column: amount - started.borrowed.get(column, 0) for column, amount in started.amounts if column < flavors
     }
-    for ask, counts in started.placed:
-        index = 0
+    for ask, node, index in _each_pod(started.placed):
+        own = min(ask.cards_m, own_left.get(ask.flavor, 0))
+        if ask.cards_m:
+            own_left[ask.flavor] -= own
+        yield _placement(snapshot, cards, ask, index, node, ask.cards_m - own)
+
+
+def _each_pod(placed: Placed) -> Iterator[tuple[PodAsk, int, int]]:
+    """(ask, node, rank within the role) of every pod; a role of shares has several entries, one for each card."""
+    count: dict[str, int] = {}
+    for ask, counts in placed:
         for node, pods in counts.items():
             for _ in range(pods):
-                own = min(ask.cards_m, own_left.get(ask.flavor, 0))
-                if ask.cards_m:
-                    own_left[ask.flavor] -= own
-                yield _placement(snapshot, cards, ask, index, node, ask.cards_m - own)
-                index += 1
+                count[ask.role] = index = count.get(ask.role, -1) + 1
+                yield ask, node, index
 
 
 def print_pods(snapshot: Snapshot, cards: CardBook, placed: Placed) -> tuple[Placement, ...]:
     """Pods that join a running job, all of them own until the split is looked at again."""
-    pods = []
-    for ask, counts in placed:
-        nodes = [node for node, count in counts.items() for _ in range(count)]
-        pods += [_placement(snapshot, cards, ask, index, node, 0) for index, node in enumerate(nodes)]
-    return tuple(pods)
+    return tuple(_placement(snapshot, cards, ask, index, node, 0) for ask, node, index in _each_pod(placed))
 
 
 def _placement(snapshot: Snapshot, cards: CardBook, ask: PodAsk, index: int, node: int, borrowed_m: int) -> Placement:
@@ -80,7 +82,7 @@ def _placement(snapshot: Snapshot, cards: CardBook, ask: PodAsk, index: int, nod
         role=ask.role, index=index, node=snapshot.nodes.ids[node],
         flavor=snapshot.flavors[ask.flavor].id if ask.flavor >= 0 else None,
         cards_m=ask.cards_m, borrowed_m=borrowed_m, cpu_m=ask.cpu_m, memory_mib=ask.memory_mib, vram_mib=ask.vram_mib,
-        cards=cards.take(node, ask.cards_m) if ask.cards_m else (),
+        cards=cards.take(node, ask),
     )  # fmt: skip
 
 

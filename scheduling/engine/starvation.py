@@ -13,7 +13,7 @@ from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import Flags, Pending
 from scheduling.engine.state import State
 from scheduling.engine.tiers import TierRules
-from scheduling.engine.units import NEVER, ONE_PPM
+from scheduling.engine.units import CARD, NEVER, ONE_PPM, ceil_div
 from scheduling.engine.vocabulary import Tier, TopologyMode
 
 
@@ -60,7 +60,7 @@ def keep_idle(state: State, rules: TierRules, job_class: JobClass) -> None:
     state.quota_after.charge(job_class.leaf, granted, job_class.tier)
     by_column = dict(granted)
     for ask in option.gang:
-        most = by_column[ask.flavor] if ask.flavor >= 0 and ask.cards_m else NEVER
+        most = by_column[ask.flavor] if ask.flavor >= 0 and ask.cards_m and ask.share is None else NEVER
         _keep_on_nodes(state, job_class, ask, most)
 
 
@@ -72,7 +72,7 @@ def _keep_on_nodes(state: State, job_class: JobClass, ask: PodAsk, most_cards_m:
         pods = min(left, size)
         left -= pods
         cards, cpu, memory, slots = state.after.free(node)
-        kept_cards = min(max(0, cards), ask.cards_m * pods, most_cards_m)
+        kept_cards = min(max(0, cards), _cards_for(ask, pods), most_cards_m)
         most_cards_m -= kept_cards
         kept_cpu, kept_memory = min(max(0, cpu), ask.cpu_m * pods), min(max(0, memory), ask.memory_mib * pods)
         state.after.put(
@@ -81,6 +81,11 @@ def _keep_on_nodes(state: State, job_class: JobClass, ask: PodAsk, most_cards_m:
         state.settle(node)
         if left <= 0 or most_cards_m <= 0:
             return
+
+
+def _cards_for(ask: PodAsk, pods: int) -> int:
+    """Milli-cards free as a whole that the pods take, or open for their shares."""
+    return ask.cards_m * pods if ask.share is None else ceil_div(pods, max(1, ask.share.per_card)) * CARD
 
 
 def _fullest_of_idle(state: State, job_class: JobClass, ask: PodAsk) -> list[int]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from scheduling.engine.asks import PodAsk, total_charge
 from scheduling.engine.classes import JobClass
-from scheduling.engine.nodes import Free, Limits, NodeBook, NodeTable, moved, shifted
+from scheduling.engine.free import Leftover, Limits, common, shifted
+from scheduling.engine.nodes import NodeBook, NodeTable
 from scheduling.engine.placement import Placed
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
@@ -91,7 +92,7 @@ class Head:
     at_ms: int
     placed: Placed
     amounts: tuple[Amount, ...]
-    nodes: dict[int, Free]
+    nodes: Leftover
     quota: QuotaUse
 
 
@@ -137,12 +138,16 @@ class State:
         if free != after:
             free = (min(free[0], after[0]), min(free[1], after[1]), min(free[2], after[2]), min(free[3], after[3]))
         self.usable.put(node, free)
+        if self.free.slots or self.after.slots or self.usable.slots:
+            self.usable.put_slots(node, common(self.free.slots.get(node, {}), self.after.slots.get(node, {})))
 
     def vacate(self, run: int, book: NodeBook, use: QuotaUse, sign: int = 1) -> None:
         """Take a run out of one picture (sign -1: put it back)."""
         runs = self.runs
         for node, held in runs.footprint(run):
             book.shift(node, held, sign)
+        for hold in runs.shares.get(run, ()) if runs.shares else ():
+            book.shift_hold(hold, sign)
         if runs.leaf[run] >= 0:
             change = use.refund if sign > 0 else use.charge
             change(runs.leaf[run], runs.held(run), runs.tier[run])
@@ -225,7 +230,7 @@ class State:
                 for ask, counts in placed:
                     for node, pods in counts.items():
                         if node in head.nodes:
-                            head.nodes[node] = moved(head.nodes[node], ask, -sign * pods)
+                            head.nodes.move(node, ask, -sign * pods)
 
     def vacate_head_nodes(self, run: int, sign: int = 1) -> None:
         """A run that would still be there when a head's time comes leaves its nodes to others (sign -1: it stays after all)."""
@@ -234,6 +239,9 @@ class State:
                 for node, held in self.runs.footprint(run):
                     if node in head.nodes:
                         head.nodes[node] = shifted(head.nodes[node], held, sign)
+                for hold in self.runs.shares.get(run, ()):
+                    if hold.node in head.nodes:
+                        head.nodes.move_hold(hold, sign)
 
     def vacate_head_quota(self, run: int, sign: int = 1) -> None:
         """The same for its quota."""
@@ -306,6 +314,6 @@ class State:
             return self.limits(ends_ms)
         return [*self.limits(ends_ms), *self.kept_aside.limits(job_class)]
 
-    def limits(self, ends_ms: int) -> list[dict[int, Free]]:
+    def limits(self, ends_ms: int) -> list[Leftover]:
         """What heads leave of their nodes to a job that ends then."""
         return [head.nodes for head in self.heads if ends_ms > head.at_ms]

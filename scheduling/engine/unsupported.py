@@ -1,12 +1,10 @@
-"""Asks that the engine refuses by name until their rules are in (SCH-10, SCH-13). Submit, `plan` and `simulate` call `refuse`."""
+"""Asks that the engine refuses by name: parts of cards above one, and sizes of roles that hold shares of cards (SCH-10, SCH-13)."""
 
 from collections.abc import Sequence
 
-from scheduling.engine.snapshot import Flavor, Shape
+from scheduling.engine.card_modes import is_share
+from scheduling.engine.snapshot import Shape
 from scheduling.engine.units import CARD
-from scheduling.engine.vocabulary import CardMode
-
-ACCEPTED_MODES = frozenset({CardMode.WHOLE, CardMode.ANY})
 
 
 class UnsupportedAsk(ValueError):  # noqa: N818 (an ask, not a failure of ours)
@@ -17,19 +15,19 @@ class UnsupportedAsk(ValueError):  # noqa: N818 (an ask, not a failure of ours)
         super().__init__("; ".join(f"{field}: {code}" for field, code in self.problems))
 
 
-def find_unsupported(shape: Shape, flavors: Sequence[Flavor]) -> tuple[tuple[str, str], ...]:
+def find_unsupported(shape: Shape) -> tuple[tuple[str, str], ...]:
     """Every (field, code) of the shape that this version cannot plan; empty where all is well."""
     problems = []
     for index, role in enumerate(shape.roles):
-        if role.cards_m % CARD:
+        if role.cards_m > CARD and role.cards_m % CARD:
             problems.append((f"roles[{index}].resources.gpu", "fractional-cards"))
-        if role.cards_m and any(flavors[flavor].mode not in ACCEPTED_MODES for flavor in role.flavors):
-            problems.append((f"roles[{index}].resources.flavors", "card-mode"))
+        if role.minimum < role.replicas and is_share(role.cards_m):
+            problems.append((f"roles[{index}].min_replicas", "elastic-shares"))
     return tuple(problems)
 
 
-def refuse(shape: Shape, flavors: Sequence[Flavor]) -> None:
+def refuse(shape: Shape) -> None:
     """Raise `UnsupportedAsk` naming every field at once."""
-    problems = find_unsupported(shape, flavors)
+    problems = find_unsupported(shape)
     if problems:
         raise UnsupportedAsk(problems)

@@ -20,7 +20,7 @@ from scheduling.engine.claims import Claim
 from scheduling.engine.classes import JobClass
 from scheduling.engine.clearing import cheapest_nodes
 from scheduling.engine.fit import end_of, heads_allow, within_pool_share
-from scheduling.engine.nodes import Limits
+from scheduling.engine.free import Limits
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.room import RoomCount
 from scheduling.engine.state import Kept, State, Victim

@@ -7,14 +7,16 @@ the one that came nearest to a start speaks.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduling.engine.asks import Option
+from scheduling.engine.asks import NOBODY, Option
+from scheduling.engine.card_modes import find_mismatch
 from scheduling.engine.classes import JobClass
 from scheduling.engine.fit import pool_share_room
+from scheduling.engine.free import Limits
 from scheduling.engine.holders import HolderBook
 from scheduling.engine.holds import total_ask
 from scheduling.engine.idle import CARDS, CPU, MEMORY, IdleBook
 from scheduling.engine.impossible import Impossible, keys_of
-from scheduling.engine.nodes import Limits
+from scheduling.engine.parts import find_lack, only_share
 from scheduling.engine.placement import place_gang
 from scheduling.engine.plan import Holder
 from scheduling.engine.quota import EVERYBODY
@@ -66,6 +68,8 @@ def _most_specific(amounts: Mapping[str, int]) -> dict[str, int]:
     return {key: value for key, value in amounts.items() if key != "gpu" or not named}
 
 
+Shared = tuple[int, int, int, int]
+
 _ORDER = {code: place for place, code in enumerate(WaitCode)}
 
 
@@ -79,8 +83,8 @@ class ReasonBook:
         self._promised = PromisedBook(state, rules, self._idle)
         self._reasons: dict[JobClass, Reason] = {}
         self._asks: dict[int, dict[str, int]] = {}
-        self._on_nodes: dict[tuple[int, int, int], Reason | None] = {}
-        self._kept: dict[tuple[int, int, int], bool] = {}
+        self._on_nodes: dict[Shared, Reason | None] = {}
+        self._kept: dict[Shared, bool] = {}
 
     def of(self, job_class: JobClass) -> Reason:
         found = self._reasons.get(job_class)
@@ -115,8 +119,9 @@ class ReasonBook:
         return reason
 
     def _of_option(self, job_class: JobClass, option: Option, place: int) -> Reason:
-        """`place`: the option's among those of its class, which all classes of a shape and pool share."""
-        shared = (job_class.shape_index, job_class.pool, place)
+        """`place`: the option's among those of its class, which all classes of a shape and pool share (of shares: of a tenant)."""
+        whose = job_class.tenant if any(ask.share is not None for ask in option.gang) else NOBODY
+        shared = (job_class.shape_index, job_class.pool, place, whose)
         return (
             self._nominal(job_class, option)
             or self._quota(job_class, option, job_class.tier)
@@ -127,10 +132,11 @@ class ReasonBook:
             or self._turn_to_come(job_class, option, shared)
         )
 
-    def _nodes(self, job_class: JobClass, option: Option, shared: tuple[int, int, int]) -> Reason | None:
+    def _nodes(self, job_class: JobClass, option: Option, shared: Shared) -> Reason | None:
         """What is free lacks the same to every queue: worked out once per shape and pool."""
         if shared not in self._on_nodes:
-            self._on_nodes[shared] = self._busy(job_class, option) or self._scattered(job_class, option)
+            parts = self._parts(job_class, option) if only_share(option) else None
+            self._on_nodes[shared] = parts or self._busy(job_class, option) or self._scattered(job_class, option)
         return self._on_nodes[shared]
 
     def _lacks_column(self, reason: Reason, column: int, need: int, have: int) -> None:
@@ -214,6 +220,22 @@ class ReasonBook:
         state, pool = self._state, job_class.pool
         return place_gang(state.usable, option.gang, job_class.shape, pool=pool, limits=limits) is None
 
+    def _parts(self, job_class: JobClass, option: Option) -> Reason | None:
+        """No single card has the part that a share asks for."""
+        found = find_lack(self._idle, option)
+        if found is None:
+            return None
+        code, detail, key, need, have = found
+        reason = Reason(code, detail=detail, holders=self._holders.on_nodes(job_class, option))
+        if key == "gpu":
+            self._lacks_column(reason, option.gang[0].flavor, need, have)
+        else:
+            reason.lacks(key, need, have)
+        reason.suggestion, reason.hint = self._other_flavor(job_class, option) or ("wait", {key: need})
+        if reason.suggestion == "wait" and have > 0:
+            reason.suggestion, reason.hint = ("fewer-cards" if key == "gpu" else "less-cpu"), {key: have}
+        return reason
+
     def _busy(self, job_class: JobClass, option: Option) -> Reason | None:
         """Too little free in total."""
         for code, pick in ((WaitCode.CARDS_BUSY, CARDS), (WaitCode.CPU_BUSY, CPU), (WaitCode.MEMORY_BUSY, MEMORY)):
@@ -222,6 +244,8 @@ class ReasonBook:
                 asks = [ask for ask in option.gang if ask.flavor == flavor]
                 need = sum((ask.cards_m, ask.cpu_m, ask.memory_mib)[pick] * ask.count for ask in asks)
                 have = self._idle.total(job_class.pool, flavor, pick)
+                if pick == CARDS and any(ask.share is not None for ask in asks):
+                    have = max(sum(cards_m for cards_m, _ in self._idle.parts(ask)) for ask in asks)
                 if need > have:
                     if pick == CARDS:
                         self._lacks_column(reason, flavor, need, have)
@@ -240,13 +264,23 @@ class ReasonBook:
 
     def _fewer_cards(self, job_class: JobClass, option: Option) -> tuple[str, dict[str, int]]:
         """Another flavor of the pool that has enough idle cards, else as many cards as are idle, else patience."""
-        asked = {ask.flavor for choice in job_class.options for ask in choice.gang}
-        for flavor, row in enumerate(self._state.snapshot.flavors):
-            idle = self._idle.total(row.pool, flavor, CARDS) if row.pool == job_class.pool else 0
-            if flavor not in asked and idle >= option.cards_m:
-                return "other-flavor", {f"gpu:{row.name}": idle}
+        other = self._other_flavor(job_class, option)
+        if other is not None:
+            return other
         fits = self._would_fit(job_class, option)
         return ("fewer-cards", {"gpu": fits}) if fits else ("wait", {"gpu": option.cards_m})
+
+    def _other_flavor(self, job_class: JobClass, option: Option) -> tuple[str, dict[str, int]] | None:
+        """A flavor of the pool that the job does not name, that hands out cards as it asks for them, and has enough idle."""
+        asked = {ask.flavor for choice in job_class.options for ask in choice.gang}
+        roles = [role for role in job_class.shape.roles if role.cards_m]
+        for flavor, row in enumerate(self._state.snapshot.flavors):
+            if row.pool != job_class.pool or flavor in asked or any(find_mismatch(row, role) for role in roles):
+                continue
+            idle = self._idle.total(row.pool, flavor, CARDS)
+            if idle >= option.cards_m:
+                return "other-flavor", {f"gpu:{row.name}": idle}
+        return None
 
     def _would_fit(self, job_class: JobClass, option: Option) -> int:
         """Milli-cards of the most pods of the largest role that would find room now, or of one smaller pod."""
@@ -286,7 +320,7 @@ class ReasonBook:
         if on_one == 1 or (on_one and not whole_only):
             reason.lacks("nodes", -(-ask.count // on_one), now // on_one)
 
-    def _turn_to_come(self, job_class: JobClass, option: Option, shared: tuple[int, int, int]) -> Reason:
+    def _turn_to_come(self, job_class: JobClass, option: Option, shared: Shared) -> Reason:
         """It would fit: what is free is kept for somebody, or its turn has not come."""
         state = self._state
         kept = self._kept.get(shared)

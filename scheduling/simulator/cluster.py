@@ -4,17 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from berth.common.shown import shown
+from scheduling.engine.card_modes import SHARE_MODES, WHOLE_MODES, is_share
 from scheduling.engine.snapshot import Cards, Flavor, Nodes, Pool, Queue, TreeNode
+from scheduling.engine.units import CARD
 from scheduling.engine.vocabulary import CardMode, Tier
 from scheduling.simulator.problems import WrongValueError
 
 SHARED_POOL = "shared"
 """The pool of flavors, nodes and queues that name none."""
-NOT_YET = {
-    CardMode.SHARED: "shares of a card (SCH-13)",
-    CardMode.MIG: "MIG instances (SCH-13)",
-}
-"""Card modes that asks may not use yet, as refusals name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +37,22 @@ class Cluster:
         names = [pool.name for pool in self.pools]
         return names.index(SHARED_POOL) if SHARED_POOL in names else 0
 
-    def flavors_for(self, names: list[str], queue: int) -> tuple[int, ...]:
-        """Flavor indexes of an ask for cards, in the order given; no names = all whole-card flavors of the queue's pool.
+    def flavors_for(self, names: list[str], queue: int, cards_m: int = CARD) -> tuple[int, ...]:
+        """Flavor indexes of an ask for cards, in the order given; no names = those of the queue's pool that hand out cards that way.
 
-        A name without `@` means the queue's own pool. Raises `WrongValueError` for unknown names and modes that come later.
+        MIG instances are meant where a flavor is named, or where the pool has nothing else. A name without `@` means the queue's own
+        pool. Raises `WrongValueError` for unknown names; whether a flavor named can serve the ask is the engine's to say.
         """
         pool = self.pool_of(queue)
         if not names:
-            allowed = {CardMode.WHOLE, CardMode.ANY}
-            return tuple(i for i, flavor in enumerate(self.flavors) if flavor.pool == pool and flavor.mode in allowed)
+            modes = SHARE_MODES if is_share(cards_m) else WHOLE_MODES
+            own = [index for index, flavor in enumerate(self.flavors) if flavor.pool == pool]
+            found = tuple(index for index in own if self.flavors[index].mode in modes)
+            return found or tuple(index for index in own if self.flavors[index].mode is not CardMode.NONE)
         found = tuple(dict.fromkeys(self.resolve_flavor(name, pool) for name in names))
         for index in found:
-            flavor = self.flavors[index]
-            if flavor.mode in NOT_YET:
-                raise WrongValueError(
-                    f"{NOT_YET[flavor.mode]} are not supported yet: flavor {flavor.name} is `{flavor.mode}`"
-                )
-            if flavor.mode is CardMode.NONE:
-                raise WrongValueError(f"flavor {flavor.name} has no cards")
+            if self.flavors[index].mode is CardMode.NONE:
+                raise WrongValueError(f"flavor {self.flavors[index].name} has no cards")
         return found
 
     def resolve_flavor(self, name: str, pool: int) -> int:

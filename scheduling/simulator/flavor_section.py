@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from berth.common.shown import shown
+from scheduling.engine.instances import is_profile
 from scheduling.engine.snapshot import Flavor, Pool
 from scheduling.engine.units import ONE_PPM
 from scheduling.engine.vocabulary import CardMode
@@ -57,8 +58,10 @@ def read_flavors(flavors: Fields) -> dict[str, FlavorEntry]:
 
 def _card_mode(text: str) -> tuple[CardMode, str]:
     name, _, profile = text.partition(":")
-    if name == "mig" and profile:
+    if name == "mig" and is_profile(profile):
         return CardMode.MIG, profile
+    if name == "mig" and profile:
+        raise WrongValueError(f"must name a MIG profile such as mig:1g.10gb, is {shown(text)}")
     if name in {mode.value for mode in CardMode if mode is not CardMode.MIG} and not profile:
         return CardMode(name), ""
     raise WrongValueError(f"must be whole, shared, mig:PROFILE, any or none, is {shown(text)}")

@@ -31,7 +31,8 @@ class FragmentationMeter:
         ready = nodes.state == NodeState.READY
         self._mix = demand_mix(cluster, trace, memory=False)
         self._flavor: I64 = nodes.flavor.astype(np.int64)
-        self._free_m: I64 = np.where(ready, healthy * CARD, 0)
+        per_card = np.array([flavor.per_card for flavor in cluster.flavors] or [1], dtype=np.int64)[nodes.flavor]
+        self._free_m: I64 = np.where(ready, healthy * CARD * per_card, 0)
         self._free_cpu_m: I64 = nodes.cpu_m.copy()
         self._usable_m: I64 = np.repeat(self._free_m[:, None], len(self._mix.sizes), axis=1)
         self._lost: I64 = np.zeros(len(nodes), dtype=np.int64)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from berth.common.shown import cut, shown
+from scheduling.engine.card_modes import is_share
 from scheduling.engine.snapshot import RoleAsk, Shape
 from scheduling.engine.topology import HOST
 from scheduling.engine.units import CARD, NEVER
@@ -169,7 +170,7 @@ def _role(fields: Fields, cluster: Cluster, queue: int) -> RoleAsk:
     for wrong in elastic_problems(minimum, replicas):
         fields.problem("min_replicas", wrong)
     resources = fields.below("resources")
-    cards_m = resources.take("gpu", whole_cards, 0)
+    cards_m = resources.take("gpu", cards_or_share, 0)
     vram = resources.take("vram_per_gpu", quantities.mebibytes, 0)
     names = resources.words("flavors", quantities.word)
     ask = RoleAsk(
@@ -180,7 +181,7 @@ def _role(fields: Fields, cluster: Cluster, queue: int) -> RoleAsk:
         flavors=(),
         cpu_m=resources.take("cpu", quantities.millicores, 0),
         memory_mib=resources.take("memory", quantities.mebibytes, 0),
-        vram_mib=0,
+        vram_mib=vram if is_share(cards_m) else 0,
         in_gang=fields.take("gang", quantities.flag, default=True),
     )
     fields.ignore(*UNUSED_ROLE_KEYS)
@@ -199,22 +200,12 @@ def ask_flavors(cluster: Cluster, names: list[str], queue: int, cards_m: int, vr
         for name in names:
             cluster.resolve_flavor(name, cluster.pool_of(queue))
         return ()
-    found = cluster.flavors_for(names, queue)
+    found = cluster.flavors_for(names, queue, cards_m)
     return tuple(i for i in found if not cluster.flavors[i].vram_mib or cluster.flavors[i].vram_mib >= vram_mib)
 
 
-def whole_cards(text: str) -> int:
-    """Cards of one pod -> milli-cards; whole numbers only until cards can be shared."""
-    cards_m = quantities.milli_cards(text)
-    if 0 < cards_m < CARD:
-        raise WrongValueError(f"shares of a card (SCH-13) are not supported yet: give whole cards, is {cut(text)}")
-    if cards_m % CARD:
-        raise WrongValueError(f"must be a whole number of cards, is {cut(text)}")
-    return cards_m
-
-
 def cards_or_share(text: str) -> int:
-    """Cards of one pod -> milli-cards: a whole number, or a share of one card (SCH-13)."""
+    """Cards of one pod -> milli-cards: a whole number (of MIG: of instances), or a share of one card (SCH-13)."""
     cards_m = quantities.milli_cards(text)
     if cards_m > CARD and cards_m % CARD:
         raise WrongValueError(f"must be a whole number of cards or a share below 1, is {cut(text)}")

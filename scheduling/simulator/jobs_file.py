@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from berth.common.shown import shown
+from scheduling.engine.card_modes import is_share
 from scheduling.engine.snapshot import RoleAsk, Shape
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import Tier, TopologyMode
@@ -18,7 +19,6 @@ from scheduling.simulator.job_fields import (
     cards_or_share,
     elastic_problems,
     level_of,
-    whole_cards,
 )
 from scheduling.simulator.problems import Problems, WrongValueError
 from scheduling.simulator.rows import Row, read_rows
@@ -48,10 +48,10 @@ class TraceRow:
     shape: Shape
 
 
-def parse_jobs(text: str, file: str, cluster: Cluster, *, shares: bool = False) -> Trace:
-    """The jobs of a CSV file; `shares`: a pod may ask for a part of a card. Raises `InvalidFileError` with all problems."""
+def parse_jobs(text: str, file: str, cluster: Cluster) -> Trace:
+    """The jobs of a CSV file. Raises `InvalidFileError` with all problems."""
     problems = Problems(file)
-    reader = _JobReader(cluster, shares=shares)
+    reader = _JobReader(cluster)
     first_line: dict[str, int] = {}
     rows: list[TraceRow] = []
     for row in read_rows(text, file, problems, required=REQUIRED, known=COLUMNS):
@@ -84,12 +84,11 @@ def build_trace(rows: list[TraceRow]) -> Trace:
 class _JobReader:
     """Reads rows against a cluster; flavor look-ups are remembered, since a trace repeats few of them."""
 
-    def __init__(self, cluster: Cluster, *, shares: bool) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._cards = cards_or_share if shares else whole_cards
         self._level = level_of(cluster)
         self._tenants = {queue.tenant for queue in cluster.queues}
-        self._flavors: dict[tuple[str, int, bool], tuple[int, ...]] = {}
+        self._flavors: dict[tuple[str, int, int], tuple[int, ...]] = {}
 
     def read(self, row: Row) -> TraceRow:
         queue = self._queue(row)
@@ -98,7 +97,7 @@ class _JobReader:
         minimum = row.take("min_pods", quantities.between(1, LARGEST_REPLICAS), pods)
         for wrong in elastic_problems(minimum, pods):
             row.problem("min_pods", wrong.replace("replicas", "pods"))
-        cards_m = row.take("gpus_per_pod", self._cards, 0)
+        cards_m = row.take("gpus_per_pod", cards_or_share, 0)
         mode, level = self._topology(row)
         role = RoleAsk(
             name=ROLE,
@@ -145,7 +144,7 @@ class _JobReader:
 
     def _accepted(self, row: Row, queue: int, cards_m: int) -> tuple[int, ...]:
         text = row.take("flavors", str, "")
-        key = (text, self._cluster.pool_of(queue), cards_m > 0)
+        key = (text, self._cluster.pool_of(queue), 0 if not cards_m else 1 if is_share(cards_m) else 2)
         if key not in self._flavors:
             names = [name.strip() for name in text.split("|") if name.strip()]
             try:

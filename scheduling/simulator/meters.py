@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from scheduling.engine.snapshot import I64
 from scheduling.engine.units import CARD
 from scheduling.simulator.cluster import Cluster
@@ -45,7 +47,9 @@ class Meters:
 
     def __post_init__(self) -> None:
         self.parts = FragmentationMeter(self.cluster, self.trace)
-        self.capacity_m = int(self.cluster.cards.healthy.sum()) * CARD
+        cards = self.cluster.cards
+        per_card = np.array([flavor.per_card for flavor in self.cluster.flavors], dtype=np.int64)
+        self.capacity_m = int(per_card[cards.flavor[cards.healthy]].sum()) * CARD
         self._cards_m = self.trace.cards_m.tolist()
 
     def advance(self, now_ms: int) -> None:

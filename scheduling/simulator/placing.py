@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scheduling.engine.fleet import CLOSED, Fleet, OnePod, Spot
-from scheduling.engine.nodes import NO_POD_LIMIT
+from scheduling.engine.free import NO_POD_LIMIT
 from scheduling.engine.packing import Finder, Packer, Random
 from scheduling.engine.packing_costs import BestFit, FragmentationGradient, Weights, Worth
 from scheduling.engine.policy import Policy

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from scheduling.engine.nodes import NO_POD_LIMIT, Free
+from scheduling.engine.free import NO_POD_LIMIT, Leftover
 from scheduling.engine.plan import Plan
 from scheduling.engine.state import State
 from scheduling.engine.vocabulary import ReservationKind
@@ -16,7 +16,7 @@ class Promise:
     at_ms: int
     pool: int
     tenant: int
-    left: dict[int, Free]
+    left: Leftover
 
 
 def promises_of(state: State, plan: Plan) -> tuple[Promise, ...]:
@@ -41,7 +41,7 @@ def promises_of(state: State, plan: Plan) -> tuple[Promise, ...]:
 
 def _promise(state: State, job: int, at_ms: int, cards: dict[int, int], nodes: tuple[int, ...]) -> Promise:
     queue = state.snapshot.queues[int(state.snapshot.pending.queue[job])]
-    left: dict[int, Free] = {
-        node: (state.table.cards_m[node] - cards.get(node, 0), 1 << 60, 1 << 60, NO_POD_LIMIT) for node in nodes
-    }
+    left = Leftover(
+        (node, (state.table.cards_m[node] - cards.get(node, 0), 1 << 60, 1 << 60, NO_POD_LIMIT)) for node in nodes
+    )
     return Promise(job, at_ms, queue.pool, state.tree.tenant[queue.node], left)

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from scheduling.engine.asks import Option
+from scheduling.engine.card_modes import is_share
 from scheduling.engine.classes import ClassBook, JobClass
 from scheduling.engine.elastic import largest_fitting
-from scheduling.engine.nodes import Free, NodeBook
+from scheduling.engine.free import Leftover
+from scheduling.engine.nodes import NodeBook
 from scheduling.engine.opening import open_state
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.plan import Plan, Start
@@ -33,7 +35,7 @@ GRAIN_PARTS = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """Jobs of one class, with what a glance needs: `needs[option]` is (flavor, milli-cards of all pods, of one pod)."""
+    """Jobs of one class, with what a glance needs: `needs[option]` is (flavor, milli-cards of all pods, of one pod; 0 for shares)."""
 
     job_class: JobClass
     needs: tuple[tuple[int, int, int], ...]
@@ -81,7 +83,7 @@ class Present:
         for option in job_class.options:
             largest = max(option.gang, key=lambda ask: ask.cards_m)
             total = sum(ask.cards_m * ask.count for ask in option.gang if ask.flavor == largest.flavor)
-            needs.append((largest.flavor, total, largest.cards_m))
+            needs.append((largest.flavor, total, largest.cards_m if largest.share is None else 0))
         return Kind(job_class, tuple(needs), patience[Tier(job_class.tier)])
 
 
@@ -150,14 +152,20 @@ class RunOut:
         if kind is None:
             return
         node_at = {node: place for place, node in enumerate(snapshot.nodes.ids)}
-        counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        counts: dict[tuple[str, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
         for pod in start.pods:
-            counts[pod.role][node_at[pod.node]] += 1
+            card = pod.cards[0] if pod.cards and is_share(pod.cards_m) else -1
+            counts[pod.role, card][node_at[pod.node]] += 1
         flavor_of = {pod.role: pod.flavor for pod in start.pods}
         for option in kind.job_class.options:
             wanted = {ask.role: None if ask.flavor < 0 else snapshot.flavors[ask.flavor].id for ask in option.gang}
             if all(flavor_of.get(role) == flavor for role, flavor in wanted.items()):
-                placed = tuple((ask, dict(counts[ask.role])) for ask in option.gang)
+                placed = tuple(
+                    (ask.on_card(card), dict(on))
+                    for ask in option.gang
+                    for (role, card), on in counts.items()
+                    if role == ask.role
+                )
                 charged = self._present.state.charge_of([(ask, sum(at.values())) for ask, at in placed])
                 self._begin(Begun(job, kind, charged, placed), self._present.now_ms)
                 return
@@ -249,7 +257,7 @@ class RunOut:
                     return Begun(job, kind, option.amounts, placed)
         return None
 
-    def _promised_before(self, job: int, job_class: JobClass, at_ms: int) -> list[dict[int, Free]] | None:
+    def _promised_before(self, job: int, job_class: JobClass, at_ms: int) -> list[Leftover] | None:
         """What promised places leave to the job; None where one is of its own tenant's quota. A job that ends before is free."""
         limits = []
         for promise in self._promises:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 from berth.common.shown import shown
+from scheduling.engine.card_modes import is_share
 from scheduling.engine.policy import HOUR_MS
 from scheduling.engine.snapshot import RoleAsk
 from scheduling.engine.units import CARD, NEVER, UNLIMITED
@@ -26,16 +27,22 @@ def read_running(document: Fields, cluster: Cluster, now_ms: int) -> list[Runnin
         runs.append(run)
         for pod in run.pods:
             held[pod.node] += pod.cards_m
-            if held[pod.node] - pod.cards_m <= cluster.gpus[pod.node] * CARD < held[pod.node]:
+            cards = cluster.gpus[pod.node] * _per_card(cluster, pod.node)
+            if held[pod.node] - pod.cards_m <= cards * CARD < held[pod.node]:
                 name = cluster.nodes.names[pod.node]
-                fields.problem("", f"node {name} has {cluster.gpus[pod.node]} cards, more are held with this job")
+                fields.problem("", f"node {name} has {cards} cards, more are held with this job")
     return runs
+
+
+def _per_card(cluster: Cluster, node: int) -> int:
+    flavor = int(cluster.nodes.flavor[node])
+    return cluster.flavors[flavor].per_card if flavor >= 0 else 1
 
 
 def _read_run(fields: Fields, cluster: Cluster, now_ms: int) -> RunningEntry:
     job = read_job(fields, cluster, now_ms, running=True)
     start_ms = fields.take("started", quantities.instant, min(job.submit_ms, now_ms - LONG_MS))
-    cards = _read_cards(fields, cluster)
+    cards = _read_cards(fields, cluster, shares=any(is_share(role.cards_m) for role in job.shape.roles))
     pods = tuple(_pods(job, cluster, cards))
     for node, indexes in cards.items():
         if indexes:
@@ -54,7 +61,8 @@ def _read_run(fields: Fields, cluster: Cluster, now_ms: int) -> RunningEntry:
     )
 
 
-def _read_cards(fields: Fields, cluster: Cluster) -> dict[int, list[int]]:
+def _read_cards(fields: Fields, cluster: Cluster, *, shares: bool) -> dict[int, list[int]]:
+    """Card indexes by node; several pods' shares, and MIG instances, may be of one card."""
     section = fields.below("cards")
     found: dict[int, list[int]] = {}
     for name, _ in section.named():
@@ -63,7 +71,8 @@ def _read_cards(fields: Fields, cluster: Cluster) -> dict[int, list[int]]:
             section.problem(name, f"unknown node {shown(name)}")
             continue
         node = cluster.node_index[name]
-        if len(set(indexes)) != len(indexes) or any(index >= cluster.gpus[node] for index in indexes):
+        twice = len(set(indexes)) != len(indexes) and not shares and _per_card(cluster, node) == 1
+        if twice or any(index >= cluster.gpus[node] for index in indexes):
             section.problem(name, f"must be different card indexes from 0 to {cluster.gpus[node] - 1}")
         found[node] = sorted(indexes)
     return found
@@ -75,7 +84,7 @@ def _pods(job: JobEntry, cluster: Cluster, cards: dict[int, list[int]]) -> list[
     for place in job.places:
         ask = job.shape.roles[place.role]
         for rank, node in enumerate(place.nodes):
-            count = ask.cards_m // CARD
+            count = 1 if is_share(ask.cards_m) else ask.cards_m // CARD
             given = cards.get(node, [])
             indexes, given[:] = given[:count], given[count:]
             pods.append(_pod(ask, place.role, rank, node, tuple(indexes), cluster))
@@ -85,6 +94,7 @@ def _pods(job: JobEntry, cluster: Cluster, cards: dict[int, list[int]]) -> list[
 def _pod(ask: RoleAsk, role: int, rank: int, node: int, cards: tuple[int, ...], cluster: Cluster) -> HeldPod:
     flavor = int(cluster.nodes.flavor[node]) if ask.cards_m else -1
     vram = cluster.flavors[flavor].vram_mib if flavor >= 0 else 0
+    count = 1 if is_share(ask.cards_m) else ask.cards_m // CARD
     return HeldPod(
         role=role,
         rank=rank,
@@ -93,6 +103,6 @@ def _pod(ask: RoleAsk, role: int, rank: int, node: int, cards: tuple[int, ...], 
         cards_m=ask.cards_m,
         cpu_m=ask.cpu_m,
         memory_mib=ask.memory_mib,
-        vram_mib=ask.cards_m * vram // CARD,
-        cards=cards if len(cards) * CARD == ask.cards_m else (),
+        vram_mib=ask.vram_mib or ask.cards_m * vram // CARD,
+        cards=cards if len(cards) == count else (),
     )

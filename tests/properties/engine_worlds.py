@@ -18,7 +18,7 @@ class Job:
     queue: str
     tier: str
     pods: int
-    gpu: int
+    gpu: float
     priority: int
     age: int
     limit: int | None
@@ -26,6 +26,8 @@ class Job:
     minimum: int | None = None
     nodes: tuple[str, ...] = ()
     leaving_in: int | None = None
+    vram: int = 0
+    cards: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,15 @@ class Scene:
         if shuffle is not None:
             for part in rows.values():
                 shuffle(part)
-        world = World().pool(
-            "main",
-            factor_ppm=self.factor_pct * 10_000,
-            samples_above=self.samples,
-            priority_share_ppm=self.priority_share_pct * 10_000,
+        world = (
+            World()
+            .flavor("a100", vram=40)
+            .pool(
+                "main",
+                factor_ppm=self.factor_pct * 10_000,
+                samples_above=self.samples,
+                priority_share_ppm=self.priority_share_pct * 10_000,
+            )
         )
         measured = None if self.measured_pct is None else self.measured_pct / 100
         for name, gpus, rack in rows["nodes"]:
@@ -69,8 +75,9 @@ class Scene:
             world.tenant(tenant, cohort=cohort, nominal=nominal, borrowing=borrowing, lending=lending)
         for job in rows["running"]:
             world.running(
-                job.id, job.queue, nodes=list(job.nodes), leaving_in=job.leaving_in, started=job.age, **_ask(job)
-            )
+                job.id, job.queue, nodes=list(job.nodes), leaving_in=job.leaving_in, started=job.age,
+                **_ask(job), **({"cards": job.cards} if job.cards else {}),
+            )  # fmt: skip
         for job in rows["pending"]:
             world.pending(job.id, job.queue, **_ask(job))
         for place, (queue, tier, gpu, kind, ago) in enumerate(self.reserved):
@@ -83,12 +90,15 @@ class Scene:
         """Once the plan was applied and everybody with a notice has left; evicted jobs are back in line."""
         evicted = {str(evict.job) for evict in plan.evicts}
         leaving = {job.id for job in self.running if job.leaving_in is not None}
-        started = {str(start.job): tuple(str(pod.node) for pod in start.pods) for start in plan.starts}
+        started = {
+            str(start.job): (tuple(str(pod.node) for pod in start.pods), tuple(pod.cards for pod in start.pods))
+            for start in plan.starts
+        }
         by_id = {job.id: job for job in (*self.running, *self.pending)}
         running = [_resized(job, plan) for job in self.running if job.id not in evicted | leaving]
-        running += [replace(by_id[job], nodes=nodes) for job, nodes in started.items()]
+        running += [replace(by_id[job], nodes=nodes, cards=cards) for job, (nodes, cards) in started.items()]
         pending = [job for job in self.pending if job.id not in started]
-        pending += [replace(by_id[job], nodes=(), leaving_in=None) for job in sorted(evicted)]
+        pending += [replace(by_id[job], nodes=(), cards=(), leaving_in=None) for job in sorted(evicted)]
         released = {release.reservation for release in plan.releases}
         kept = [row for row in self.kept if f"keep-{row[0]}" not in released]
         kept += [
@@ -113,13 +123,13 @@ def _resized(job: Job, plan: Plan) -> Job:
 def _ask(job: Job) -> dict[str, Any]:
     return {
         "tier": job.tier, "replicas": job.pods, "gpu": job.gpu, "priority": job.priority, "submitted": job.age, "limit": job.limit,
-        "topology": job.topology, "minimum": job.minimum,
+        "topology": job.topology, "minimum": job.minimum, "vram": job.vram,
     }  # fmt: skip
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> Scene:
-    """2-5 nodes of 1-8 cards, 2-4 tenants in one or two cohorts, running jobs that fit, a handful waiting."""
+def scenes(draw: st.DrawFn, *, gpus: tuple[float, ...] = (1, 1, 2, 4)) -> Scene:
+    """2-5 nodes of 1-8 cards, 2-4 tenants in one or two cohorts, running jobs that fit, a handful waiting; `gpus` are asked a pod."""
     nodes = tuple(
         (f"n{index}", draw(st.sampled_from((1, 2, 4, 8))), f"r{index % 2}") for index in range(draw(st.integers(2, 5)))
     )  # fmt: skip
@@ -135,7 +145,7 @@ def scenes(draw: st.DrawFn) -> Scene:
         for index in range(draw(st.integers(2, 4)))
     )  # fmt: skip
     names = [queue[0] for queue in queues]
-    jobs = [draw(_jobs(index, names)) for index in range(draw(st.integers(1, 14)))]
+    jobs = [draw(_jobs(index, names, gpus)) for index in range(draw(st.integers(1, 14)))]
     split = draw(st.integers(0, len(jobs)))
     running, rest = _fill(nodes, jobs[:split])
     return Scene(
@@ -153,32 +163,63 @@ def _reservations(tenants: list[str]) -> st.SearchStrategy[tuple[tuple[str, str,
     return st.one_of(st.just(()), st.just(()), st.lists(row, max_size=2).map(tuple))
 
 
-def _jobs(index: int, tenants: list[str]) -> st.SearchStrategy[Job]:
+def _jobs(index: int, tenants: list[str], gpus: tuple[float, ...]) -> st.SearchStrategy[Job]:
     return st.builds(
         Job,
         id=st.just(f"j{index:02d}"), queue=st.sampled_from(tenants), tier=st.sampled_from(TIERS), pods=st.sampled_from((1, 1, 1, 2, 3)),
-        gpu=st.sampled_from((1, 1, 2, 4)), priority=st.sampled_from((100, 500, 950)), minimum=st.sampled_from((None, None, 1)), age=st.integers(1, 200_000),
+        gpu=st.sampled_from(gpus), vram=st.sampled_from((0, 0, 10)) if min(gpus) < 1 else st.just(0), priority=st.sampled_from((100, 500, 950)), minimum=st.sampled_from((None, None, 1)) if min(gpus) >= 1 else st.none(), age=st.integers(1, 200_000),
         limit=st.sampled_from((None, None, 300, 250_000)),
         topology=st.sampled_from((("none", ""), ("none", ""), ("preferred", "rack"), ("required", "rack"), ("required", "host"))),
     )  # fmt: skip
 
 
 def _fill(nodes: tuple[tuple[str, int, str], ...], jobs: list[Job]) -> tuple[tuple[Job, ...], tuple[Job, ...]]:
-    """Put jobs on nodes as long as they fit; some have had notice."""
-    free = {name: gpus for name, gpus, _ in nodes}
+    """Put jobs on cards as long as they fit; some have had notice."""
+    cards = {(name, index): Card() for name, gpus, _ in nodes for index in range(gpus)}
     running, rest = [], []
     for place, job in enumerate(jobs):
-        at: list[str] = []
+        at: list[tuple[str, tuple[int, ...]]] = []
         for _ in range(job.pods):
-            name = next((name for name in free if free[name] >= job.gpu), None)
-            if name is None:
+            found = next((found for name, _, _ in nodes if (found := _room(cards, name, job))), None)
+            if found is None:
                 break
-            free[name] -= job.gpu
-            at.append(name)
+            name, indexes = found
+            for index in indexes:
+                cards[name, index].add(job)
+            at.append(found)
         if len(at) < job.pods:
-            for name in at:
-                free[name] += job.gpu
+            for name, indexes in at:
+                for index in indexes:
+                    cards[name, index].jobs.remove(job)
             rest.append(job)
         else:
-            running.append(replace(job, nodes=tuple(at), leaving_in=60 if place % 5 == 4 else None))
+            leaving_in = 60 if place % 5 == 4 else None
+            where = {"nodes": tuple(name for name, _ in at), "cards": tuple(indexes for _, indexes in at)}
+            running.append(replace(job, leaving_in=leaving_in, **where))
     return tuple(running), tuple(rest)
+
+
+@dataclass
+class Card:
+    """Pods on one card: one whole, or shares of one tenant."""
+
+    jobs: list[Job] = field(default_factory=list)
+
+    def add(self, job: Job) -> None:
+        self.jobs.append(job)
+
+    def takes(self, job: Job) -> bool:
+        if job.gpu >= 1 or not self.jobs:
+            return not self.jobs
+        together = [*self.jobs, job]
+        return (
+            all(other.gpu < 1 and other.queue == job.queue for other in self.jobs)
+            and sum(round(each.gpu * 1000) for each in together) <= 1000
+            and sum(each.vram or int(each.gpu * 40) for each in together) <= 40
+        )
+
+
+def _room(cards: dict[tuple[str, int], Card], name: str, job: Job) -> tuple[str, tuple[int, ...]] | None:
+    count = max(1, int(job.gpu))
+    free = [index for node, index in cards if node == name and cards[node, index].takes(job)][:count]
+    return (name, tuple(free)) if len(free) == count else None

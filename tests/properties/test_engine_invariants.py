@@ -16,10 +16,12 @@ from tests.unit.engine.builders import NOW_MS
 MOST_CYCLES = 24
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 presets = st.sampled_from(sorted(PRESETS))
+worlds = st.one_of(scenes(), scenes(gpus=(0.2, 0.5, 0.5, 0.7, 1, 2)))
+"""Whole cards only, and shares of cards among them (SCH-13)."""
 
 
 @quick
-@given(scene=scenes(), preset=presets)
+@given(scene=worlds, preset=presets)
 def test_no_plan_breaks_an_invariant(scene: Scene, preset: str) -> None:
     """SCH-23: nodes, cards and quota, gangs whole, each job once, nobody evicted who may not be."""
     snapshot = scene.world().snapshot()
@@ -30,7 +32,7 @@ def test_no_plan_breaks_an_invariant(scene: Scene, preset: str) -> None:
 
 
 @quick
-@given(scene=scenes(), seed=st.integers(0, 2**16))
+@given(scene=worlds, seed=st.integers(0, 2**16))
 def test_the_order_of_input_rows_does_not_matter(scene: Scene, seed: int) -> None:
     """SCH-22."""
     shuffled = scene.world(Random(seed).shuffle)
@@ -39,7 +41,7 @@ def test_the_order_of_input_rows_does_not_matter(scene: Scene, seed: int) -> Non
 
 
 @quick
-@given(scene=scenes())
+@given(scene=worlds)
 def test_a_cycle_leaves_the_snapshot_as_it_was(scene: Scene) -> None:
     """Case 26: search changes nothing."""
     snapshot = scene.world().snapshot()
@@ -51,7 +53,7 @@ def test_a_cycle_leaves_the_snapshot_as_it_was(scene: Scene) -> None:
 
 
 @quick
-@given(scene=scenes())
+@given(scene=worlds)
 def test_whoever_cards_were_freed_for_starts_when_they_are_free(scene: Scene) -> None:
     """SCH-17: nobody is evicted for a job that cannot start then."""
     plan = scene.world().plan()
@@ -63,7 +65,7 @@ def test_whoever_cards_were_freed_for_starts_when_they_are_free(scene: Scene) ->
 
 
 @quick
-@given(scene=scenes())
+@given(scene=worlds)
 def test_repeated_cycles_come_to_rest(scene: Scene) -> None:
     """No pair of jobs evicts each other for ever (case 19's replay)."""
     for _ in range(MOST_CYCLES):
@@ -78,7 +80,7 @@ def test_repeated_cycles_come_to_rest(scene: Scene) -> None:
 
 
 @quick
-@given(scene=scenes())
+@given(scene=worlds)
 def test_production_is_never_evicted_and_stays_inside_nominal(scene: Scene) -> None:
     """SCH-01, case 74."""
     plan = scene.world().plan()

@@ -47,6 +47,8 @@ class Role:
     in_gang: bool = True
     minimum: int | None = None
     nodes: Sequence[str] = ()
+    vram: float = 0
+    cards: Sequence[int | Sequence[int]] = ()
 
 
 @dataclass
@@ -83,8 +85,8 @@ class Assembly:
         running, pending = self._running(), self._pending()
         return Snapshot(
             flavors=tuple(
-                replace(flavor, pool=self.pool_names.index(flavor.mig_profile), mig_profile="")
-                for flavor in (self.world.flavors[name] for name in self.flavor_names)
+                replace(self.world.flavors[name], pool=self.pool_names.index(self.world.pool_of_flavor[name]))
+                for name in self.flavor_names
             ),
             pools=tuple(self.world.pools[name] for name in self.pool_names),
             nodes=self._nodes(), cards=self._cards(), tree=self._tree(), queues=self._queues(), shapes=tuple(self.shapes),
@@ -183,9 +185,10 @@ class Assembly:
                 name=role.name,
                 replicas=role.replicas,
                 minimum=role.replicas if role.minimum is None else role.minimum,
-                cards_m=int(role.gpu * CARD),
+                cards_m=round(role.gpu * CARD),
                 cpu_m=int(role.cpu * 1000),
                 memory_mib=int(role.memory * GIB),
+                vram_mib=int(role.vram * GIB),
                 in_gang=role.in_gang,
                 flavors=tuple(self.flavor_names.index(name) for name in (role.flavors or list(self.world.flavors)))
                 if role.gpu
@@ -239,16 +242,19 @@ class Assembly:
 
     def _pods(self) -> Pods:
         rows: list[tuple[Any, ...]] = []
+        indexes: list[tuple[int, ...]] = []
         for run, job in enumerate(self.running):
             borrowed = int(job.extra.get("borrowed", 0) * CARD)
-            total = sum(int(role.gpu * CARD) * role.replicas for role in job.roles)
+            total = sum(round(role.gpu * CARD) * role.replicas for role in job.roles)
             own = total - borrowed
             for place, role in enumerate(job.roles):
-                cards = int(role.gpu * CARD)
+                cards = round(role.gpu * CARD)
                 names = role.flavors or list(self.world.flavors)
                 flavor = self.flavor_names.index(names[0]) if cards else -1
-                vram = int(role.gpu) * self.world.flavors[names[0]].vram_mib if cards else 0
+                vram = int(role.vram * GIB) or cards * self.world.flavors[names[0]].vram_mib // CARD if cards else 0
                 for rank, node in enumerate(role.nodes):
+                    given = role.cards[rank] if role.cards else ()
+                    indexes.append((given,) if isinstance(given, int) else tuple(given))
                     mine = min(cards, own)
                     own -= mine
                     rows.append((
@@ -257,7 +263,7 @@ class Assembly:
                     ))  # fmt: skip
         columns = list(zip(*rows, strict=True)) if rows else [()] * 10
         small, large = [_i32(column) for column in columns[:5]], [_i64(column) for column in columns[5:]]
-        in_order: list[Any] = [*small, *large, tuple(() for _ in rows)]
+        in_order: list[Any] = [*small, *large, tuple(indexes)]
         return Pods(*in_order)
 
     def _loans(self) -> tuple[Loan, ...]:

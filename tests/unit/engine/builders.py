@@ -37,6 +37,7 @@ class World:
         measured: float | None = None,
     ) -> None:
         self.flavors: dict[str, Flavor] = {}
+        self.pool_of_flavor: dict[str, str] = {}
         self.pools: dict[str, Pool] = {"main": Pool(id="main", name="main")}
         self.nodes_rows: dict[str, dict[str, Any]] = {}
         self.tree_rows: dict[str, dict[str, Any]] = {}
@@ -53,16 +54,20 @@ class World:
             self.node(f"n{index:03d}", gpus=gpus, cpu=cpu, memory=memory, flavor=flavor, labels=rack, measured=measured)
         self.cohort("root")
 
-    def flavor(self, name: str, *, pool: str = "main", weight: float = 1, vram: int = 0, mode: str = "any") -> "World":
+    def flavor(
+        self, name: str, *, pool: str = "main", weight: float = 1, vram: int = 0, mode: str = "any", mig: str = ""
+    ) -> "World":
+        """`mig` names a profile, which makes it a flavor of MIG instances."""
         self.flavors[name] = Flavor(
             id=name,
             name=name,
             pool=-1,
-            mode=CardMode(mode),
+            mode=CardMode.MIG if mig else CardMode(mode),
             vram_mib=vram * GIB,
             weight_ppm=int(weight * ONE_PPM),
-            mig_profile=pool,
+            mig_profile=mig,
         )
+        self.pool_of_flavor[name] = pool
         return self
 
     def pool(self, name: str, **fields: Any) -> "World":
@@ -145,7 +150,7 @@ class World:
         submitted: float = 3600,
         **ask: Any,
     ) -> "World":
-        """As `pending`, with `nodes` (one a pod), `started`, `attained` (card-hours), `leaving_in`, `checkpoint`, `loan_expires_in`, `split`."""
+        """As `pending`, with `nodes` and perhaps `cards` (one, or indexes, a pod), `started`, `attained` (card-hours), `leaving_in`, `checkpoint` and so on."""
         self.running_rows[job] = self._job(job, queue, tier, priority, submitted, ask)
         return self
 
@@ -193,7 +198,7 @@ class World:
     def _job(self, job: str, queue: str, tier: str, priority: int, submitted: float, ask: dict[str, Any]) -> Job:
         roles = ask.pop("roles", None)
         if roles is None:
-            names = ("replicas", "gpu", "cpu", "memory", "flavors", "in_gang", "minimum", "nodes")
+            names = ("replicas", "gpu", "cpu", "memory", "vram", "flavors", "in_gang", "minimum", "nodes", "cards")
             roles = [Role(**{name: ask.pop(name) for name in names if name in ask})]
             if roles[0].nodes and roles[0].replicas == 1:
                 roles[0].replicas = len(roles[0].nodes)

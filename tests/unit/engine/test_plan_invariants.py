@@ -103,15 +103,15 @@ def test_what_is_dropped_waits_as_a_planner_fault_and_the_rest_is_kept() -> None
 
 
 def test_unsupported_asks_are_refused_with_every_field_named() -> None:
-    """Fractions, `shared` and `mig` flavors (SCH-13)."""
-    world = World(nodes=1).flavor("shared", mode="shared").tenant("a", nominal=8)
-    roles = [Role("w", 4, gpu=0.5, flavors=["shared"], minimum=2), Role("ps", 1, cpu=1)]
+    """Parts of cards above one (SCH-13)."""
+    world = World(nodes=1).tenant("a", nominal=8)
+    roles = [Role("w", 4, gpu=1.5), Role("s", 4, gpu=0.5, minimum=2), Role("ps", 1, cpu=1)]
     snapshot = world.pending("j", "a", roles=roles).snapshot()
 
     with pytest.raises(UnsupportedAsk) as refused:
-        refuse(snapshot.shapes[0], snapshot.flavors)
+        refuse(snapshot.shapes[0])
 
     assert refused.value.problems == (
         ("roles[0].resources.gpu", "fractional-cards"),
-        ("roles[0].resources.flavors", "card-mode"),
+        ("roles[1].min_replicas", "elastic-shares"),
     )

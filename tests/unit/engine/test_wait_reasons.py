@@ -200,12 +200,12 @@ def test_a_production_job_blocked_by_cards_does_not_blame_quota_that_a_lower_tie
 
 
 def test_asks_that_need_a_later_rule_are_impossible_by_name() -> None:
-    """SCH-13 comes later; submit refuses them."""
-    world = base().pending("share", "a", gpu=0.5)
+    """A size of shares is not chosen yet (SCH-10, SCH-13)."""
+    world = base().pending("shares", "a", roles=[Role(replicas=4, minimum=2, gpu=0.5)])
 
     plan = world.plan()
 
-    assert {wait.job: wait.detail for wait in plan.waits} == {"share": "unsupported"}
+    assert {wait.job: wait.detail for wait in plan.waits} == {"shares": "unsupported"}
 
 
 def test_reserved_says_how_much_is_left_for_whom_the_rest_is_and_what_length_would_pass() -> None:

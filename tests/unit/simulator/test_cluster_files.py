@@ -110,6 +110,7 @@ WRONG = {
     "an unknown cohort": ("name: a, cohort: root", "name: a, cohort: rot", ":7: tenants[0].cohort: unknown cohort 'rot'"),
     "a card that the node does not have": ("gpus: 8", "gpus: 8, cards_out: [8]", ":4: nodes[0].cards_out: card indexes go from 0 to 7"),
     "a card mode that does not exist": ("cards: any", "cards: half", ":2: flavors.a100.cards: must be whole, shared, mig:PROFILE"),
+    "a MIG profile that does not exist": ("cards: any", "cards: 'mig:8g'", ":2: flavors.a100.cards: must name a MIG profile such as mig:1g.10gb"),
     "a tenant named like a cohort": ("name: a, ", "name: root, ", ":7: tenants[0].name: cohort 'root' is there already"),
     "a key given twice": ("weight: 1.0", "weight: 1.0, weight: 2", ":2: flavors.a100.weight: given twice, first on line 2"),
     "a list where a mapping belongs": ("cohorts: [{name: root}]", "cohorts: {name: root}", ":5: cohorts: must be a list"),

@@ -9,7 +9,6 @@ from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import Tier, TopologyMode
 from scheduling.simulator.jobs_file import parse_jobs
 from scheduling.simulator.policy_file import parse_policy
-from scheduling.simulator.problems import InvalidFileError
 from tests.unit.simulator.files import cluster, jobs, jobs_problems, policy_problems
 
 GOOD = "j1,a,main,production,700,1.5,3600,2,2,8,a100,4,32,7200,required,rack"
@@ -34,22 +33,11 @@ def test_empty_cells_take_the_defaults() -> None:
     assert trace.endless
 
 
-def test_a_pod_may_ask_for_a_share_of_a_card_where_shares_are_read() -> None:
+def test_a_pod_may_ask_for_a_share_of_a_card() -> None:
     """SCH-13: a share is below one card; more than a card is a whole number of them."""
-    trace = parse_jobs(jobs(GOOD.replace(",2,2,8", ",1,,0.475")), "jobs.csv", cluster(), shares=True)
+    trace = parse_jobs(jobs(GOOD.replace(",2,2,8", ",1,,0.475")), "jobs.csv", cluster())
 
     assert trace.shapes[0].roles[0].cards_m == 475
-    assert _share_problems("1.5") == [
-        "jobs.csv:2: gpus_per_pod: must be a whole number of cards or a share below 1, is 1.5"
-    ]
-
-
-def _share_problems(cards: str) -> list[str]:
-    try:
-        parse_jobs(jobs(GOOD.replace(",2,2,8", f",1,,{cards}")), "jobs.csv", cluster(), shares=True)
-    except InvalidFileError as invalid:
-        return [str(problem) for problem in invalid.problems]
-    return []
 
 
 def test_columns_may_come_in_any_order_and_optional_ones_may_be_left_out() -> None:
@@ -76,8 +64,7 @@ WRONG = {
     "a priority out of range": (",700,", ",1001,", "jobs.csv:2: priority: must be between 0 and 1000, is 1001"),
     "a negative time": ("1.5", "-1", "jobs.csv:2: submit_s: must be 0 or more, is -1"),
     "no pods": (",2,2,8", ",0,,8", "jobs.csv:2: pods: must be between 1 and 100000, is 0"),
-    "a share of a card": (",2,2,8", ",2,2,0.5", "jobs.csv:2: gpus_per_pod: shares of a card (SCH-13) are not supported yet"),
-    "one and a half cards": (",2,2,8", ",2,2,1.5", "jobs.csv:2: gpus_per_pod: must be a whole number of cards, is 1.5"),
+    "one and a half cards": (",2,2,8", ",2,2,1.5", "jobs.csv:2: gpus_per_pod: must be a whole number of cards or a share below 1, is 1.5"),
     "a minimum above the full size": (",2,2,8", ",2,3,8", "jobs.csv:2: min_pods: must be at most pods (2), is 3"),
     "a minimum above the pods": (",2,2,8", ",2,3,8", "jobs.csv:2: min_pods: must be at most pods (2), is 3"),
     "an unknown flavor": (",a100,", ",h100,", "jobs.csv:2: flavors: unknown flavor 'h100'; known: a100"),

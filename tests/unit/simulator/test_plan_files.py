@@ -103,7 +103,7 @@ WRONG = {
     "an unknown node": ("nodes: [n0, n1]", "nodes: [n0, n9]", "running[0].roles[0].nodes: unknown node 'n9'"),
     "too few nodes": ("nodes: [n0, n1]", "nodes: [n0]", "running[0].roles[0].nodes: names 1 nodes for 2 pods"),
     "more cards than a node has": ("nodes: [n0, n1]", "nodes: [n0, n0]", "running[0]: node n0 has 8 cards, more are held"),
-    "a share of a card": ("resources: {gpu: 8}}", "resources: {gpu: 0.5}}", "pending[0].roles[0].resources.gpu: shares of a card (SCH-13)"),
+    "a part of a card above one": ("resources: {gpu: 8}}", "resources: {gpu: 1.5}}", "resources.gpu: must be a whole number of cards or a share below 1"),
     "a minimum above the full size": ("replicas: 1,", "replicas: 2, min_replicas: 3,", "pending[0].roles[0].min_replicas: must be at most replicas (2), is 3"),
     "an unknown flavor": ("flavors: [a100]", "flavors: [h100]", "running[0].roles[0].resources.flavors: unknown flavor 'h100'"),
     "the same job twice": ("job: j1", "job: r1", "job 'r1' is there twice"),
@@ -120,11 +120,3 @@ def test_a_wrong_plan_file_is_refused_with_line_key_and_cause(old: str, new: str
     found = plan_problems(PLAN.replace(old, new, 1))
 
     assert any(want in problem for problem in found), found
-
-
-def test_cards_of_a_mode_that_comes_later_are_refused_by_name() -> None:
-    text = PLAN.replace("cards: any", "cards: shared")
-
-    assert any(
-        "shares of a card (SCH-13) are not supported yet: flavor a100" in problem for problem in plan_problems(text)
-    )
