@@ -14,6 +14,7 @@ from scheduling.engine.placement import Placed, nodes_of, place_gang
 from scheduling.engine.plan import Start
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import Id, Shape, Snapshot
+from scheduling.engine.starts import each_pod
 from scheduling.engine.state import State
 from scheduling.engine.topology import levels_crossed, slowdown_ppm
 from scheduling.engine.units import CARD
@@ -128,24 +129,20 @@ def _place(state: State, placed: Placed, queue: int, option: Option, policy: Pol
 
 
 def _free_after(state: State, placed: Placed) -> dict[int, int]:
-    """Milli-cards free on each node that takes work, once the pods are there."""
-    after = {node: max(0, state.free.cards[node]) for node in range(len(state.table)) if state.table.open[node]}
+    """Milli-cards free as whole cards on each node that takes work, once the pods are there."""
+    book = state.free.copy()
     for ask, counts in placed:
         for node, pods in counts.items():
-            after[node] -= ask.cards_m * pods
-    return after
+            book.add(node, ask, -pods)
+    return {node: max(0, book.cards[node]) for node in range(len(state.table)) if state.table.open[node]}
 
 
 def _pods(snapshot: Snapshot, placed: Placed) -> list[PlacedPod]:
     cards = CardBook(snapshot)
-    pods = []
-    for ask, counts in placed:
-        nodes = [node for node, count in counts.items() for _pod in range(count)]
-        pods += [
-            PlacedPod(ask.role, index, snapshot.nodes.names[node], cards.take(node, ask.cards_m) if ask.cards_m else ())
-            for index, node in enumerate(nodes)
-        ]
-    return pods
+    return [
+        PlacedPod(ask.role, index, snapshot.nodes.names[node], cards.take(node, ask))
+        for ask, node, index in each_pod(placed)
+    ]
 
 
 def _growth(state: State, after: dict[int, int], queue: int, option: Option) -> tuple[Growth, ...]:

@@ -55,14 +55,14 @@ def _pods(snapshot: Snapshot, cards: CardBook, started: Started) -> Iterator[Pla
     own_left = {
         column: amount - started.borrowed.get(column, 0) for column, amount in started.amounts if column < flavors
     }
-    for ask, node, index in _each_pod(started.placed):
+    for ask, node, index in each_pod(started.placed):
         own = min(ask.cards_m, own_left.get(ask.flavor, 0))
         if ask.cards_m:
             own_left[ask.flavor] -= own
         yield _placement(snapshot, cards, ask, index, node, ask.cards_m - own)
 
 
-def _each_pod(placed: Placed) -> Iterator[tuple[PodAsk, int, int]]:
+def each_pod(placed: Placed) -> Iterator[tuple[PodAsk, int, int]]:
     """(ask, node, rank within the role) of every pod; a role of shares has several entries, one for each card."""
     count: dict[str, int] = {}
     for ask, counts in placed:
@@ -74,7 +74,7 @@ def _each_pod(placed: Placed) -> Iterator[tuple[PodAsk, int, int]]:
 
 def print_pods(snapshot: Snapshot, cards: CardBook, placed: Placed) -> tuple[Placement, ...]:
     """Pods that join a running job, all of them own until the split is looked at again."""
-    return tuple(_placement(snapshot, cards, ask, index, node, 0) for ask, node, index in _each_pod(placed))
+    return tuple(_placement(snapshot, cards, ask, index, node, 0) for ask, node, index in each_pod(placed))
 
 
 def _placement(snapshot: Snapshot, cards: CardBook, ask: PodAsk, index: int, node: int, borrowed_m: int) -> Placement:

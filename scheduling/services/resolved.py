@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 from berth.common.errors import Problems
 from berth.common.units import MIB_PER_GIB, MILLI, PPM, from_ppm
+from scheduling.engine.card_modes import WHOLE_MODES
 from scheduling.engine.snapshot import Flavor, Shape
 from scheduling.engine.snapshot import Pool as EnginePool
 from scheduling.engine.snapshot import RoleAsk as EngineRole
-from scheduling.engine.unsupported import ACCEPTED_MODES
 from scheduling.engine.vocabulary import CardMode, TopologyMode
 from scheduling.selectors.configured import Configured, NodeShape
 from scheduling.services.job_body import JobAsk, RoleAsk
@@ -138,7 +138,7 @@ def _request(asked: int | None, default: int, limit: int | None) -> int:
 def _flavors(role: RoleAsk, pool: int, config: Configured, problems: Problems, where: str) -> tuple[int, ...]:
     own = [index for index, flavor in enumerate(config.flavors) if flavor.pool == pool]
     if not role.flavors:
-        return tuple(index for index in own if config.flavors[index].mode in ACCEPTED_MODES)
+        return tuple(index for index in own if config.flavors[index].mode in WHOLE_MODES)
     found: list[int] = []
     for position, name in enumerate(role.flavors):
         index = _named(name, own, pool, config)
@@ -154,7 +154,7 @@ def _mode_problem(name: str, flavor: Flavor) -> tuple[str, Any] | None:
     """Why whole cards cannot come from this flavor: (code, sentence)."""
     if flavor.mode is CardMode.NONE:
         return "invalid", _("%s has no cards: leave gpu out.") % name
-    if flavor.mode in ACCEPTED_MODES:
+    if flavor.mode in WHOLE_MODES:
         return None
     return "not-supported-yet", _(
         "%(flavor)s gives %(mode)s cards, which are not supported yet: name a flavor of whole cards."

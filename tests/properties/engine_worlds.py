@@ -183,19 +183,18 @@ def _fill(nodes: tuple[tuple[str, int, str], ...], jobs: list[Job]) -> tuple[tup
             found = next((found for name, _, _ in nodes if (found := _room(cards, name, job))), None)
             if found is None:
                 break
-            name, indexes = found
-            for index in indexes:
-                cards[name, index].add(job)
+            for index in found[1]:
+                cards[found[0], index].add(job)
             at.append(found)
         if len(at) < job.pods:
-            for name, indexes in at:
-                for index in indexes:
+            for name, taken in at:
+                for index in taken:
                     cards[name, index].jobs.remove(job)
             rest.append(job)
         else:
             leaving_in = 60 if place % 5 == 4 else None
-            where = {"nodes": tuple(name for name, _ in at), "cards": tuple(indexes for _, indexes in at)}
-            running.append(replace(job, leaving_in=leaving_in, **where))
+            names, indexes = tuple(name for name, _ in at), tuple(taken for _, taken in at)
+            running.append(replace(job, leaving_in=leaving_in, nodes=names, cards=indexes))
     return tuple(running), tuple(rest)
 
 

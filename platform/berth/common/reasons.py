@@ -142,6 +142,18 @@ WAITS: Final[Mapping[str, Reason]] = {
     ),
 }
 
+PARTS_OF_CARDS: Final[Mapping[str, str | Promise]] = {
+    "card-part": _(
+        "No single card has that much left. Asked of one card: %(need)s; the largest free part of one card: %(have)s; "
+        "short: %(short)s."
+    ),
+    "card-part-memory": _(
+        "No card with room for the share has that much card memory left. Asked: %(need)s; "
+        "the most free on one card: %(have)s; short: %(short)s."
+    ),
+}
+"""What is so where a share of a card waits (SCH-13), by the wait's detail: free parts of several cards are no room for it."""
+
 PREEMPTS: Final[Mapping[str, Reason]] = {
     "drain": Reason(
         _("Its node is being emptied; %(held)s given back."),
@@ -244,6 +256,10 @@ DETAILS: Final[Mapping[str, str | Promise]] = {
     "queue-closed": _("The queue is closed or being emptied."),
     "unsupported": _("It asks for something that this version cannot place yet."),
     "flavor": _("No flavor of the queue's pool can serve it."),
+    "card-mode": _("No flavor that it names hands out cards that way: whole, in shares, or as MIG instances."),
+    "mig-ranks": _("MIG instances do not talk to each other: a role of more than one pod cannot run on them."),
+    "card-part": _("A share has to fit on one card."),
+    "card-part-memory": _("A share's card memory has to be free on the same card."),
     "quota": _("The quota that the queue could have at most is the limit."),
     "node-shape": _("No node is large enough for one of its pods."),
     "cards": _("All nodes together have too few places for its pods."),
@@ -273,7 +289,8 @@ def wait_sentence(wait: WaitFacts) -> str:
         "detail": str(DETAILS.get(wait.detail, wait.detail)),
         "until": until,
     }
-    return " ".join((str(WAITS[wait.code].text) % places).split())
+    text = PARTS_OF_CARDS.get(wait.detail, WAITS[wait.code].text)
+    return " ".join((str(text) % places).split())
 
 
 def wait_step(wait: WaitFacts) -> str:

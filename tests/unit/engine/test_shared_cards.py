@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from scheduling.engine.invariants import check
+from scheduling.engine.plan import Plan
 from scheduling.engine.vocabulary import NodeState
 from tests.unit.engine.builders import Role, World, codes, evicted, start_of, started, wait_of
 
@@ -18,7 +19,7 @@ def cluster(nodes: int = 1, *, gpus: int = 1, vram: int = 80, mode: str = "any")
     return world.tenant("a", nominal=64).tenant("b", nominal=64)
 
 
-def cards_of(plan: Any, job: str) -> list[tuple[str, tuple[int, ...]]]:
+def cards_of(plan: Plan, job: str) -> list[tuple[object, tuple[int, ...]]]:
     return [(pod.node, pod.cards) for pod in start_of(plan, job).pods]
 
 
