@@ -29,7 +29,7 @@ def open_state(snapshot: Snapshot, policy: Policy, now_ms: int) -> State:
     state = State(
         snapshot=snapshot, policy=policy, now_ms=now_ms, tree=tree, table=table, shares=shares,
         free=free, usable=free.copy(), after=free.copy(), quota=quota, quota_after=quota.copy(),
-        runs=RunTable(snapshot, held_shares), leaving_ms=leaving,
+        runs=RunTable(snapshot, held_shares), leaving_ms=leaving, holds_parts=bool(np.any(snapshot.pods.cards_m % CARD)),
     )  # fmt: skip
     _share_use(state)
     state.find_leaving()

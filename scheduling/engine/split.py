@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from scheduling.engine.loans import Lenders
 from scheduling.engine.plan import LoanChange, LoanOpen, Recharge
+from scheduling.engine.starts import borrowed_whole
 from scheduling.engine.state import State
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import Tier
@@ -77,17 +78,21 @@ class Splitter:
         """(pod row, new borrowed amount) of as few pods as `delta` milli-cards take."""
         if not delta:
             return
-        state, pods = self._state, self._state.snapshot.pods
+        in_parts = self._state.deals_in_parts()
+        state, pods, rising = self._state, self._state.snapshot.pods, delta > 0
         start_ms = state.snapshot.running.start_ms
         for run in sorted(runs, key=lambda each: (int(start_ms[each]), each), reverse=delta > 0):
             rows = [row for row in state.runs.rows(run) if int(pods.flavor[row]) == flavor]
-            for row in reversed(rows) if delta > 0 else rows:
+            for row in reversed(rows) if rising else rows:
                 borrowed = int(pods.borrowed_m[row])
-                change = min(delta, int(pods.cards_m[row]) - borrowed) if delta > 0 else -min(-delta, borrowed)
+                held = int(pods.cards_m[row])
+                change = min(delta, held - borrowed) if delta > 0 else -min(-delta, borrowed)
+                if in_parts:
+                    change = borrowed_whole(borrowed + change, held) - borrowed
                 if change:
                     delta -= change
                     yield row, borrowed + change
-                if not delta:
+                if (delta <= 0) if rising else (delta >= 0):
                     return
 
     def _stale_loans(self) -> dict[int, set[int]]:

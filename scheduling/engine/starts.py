@@ -1,6 +1,6 @@
 """Starts as the plan states them: every pod with its node and cards, own before borrowed in rank order (SCH-03), loans (SCH-16)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from scheduling.engine.asks import PodAsk
 from scheduling.engine.cards import CardBook
@@ -10,6 +10,7 @@ from scheduling.engine.plan import LoanOpen, Placement, Start
 from scheduling.engine.snapshot import CPU, MEMORY, Snapshot
 from scheduling.engine.state import Started, State
 from scheduling.engine.topology import levels_crossed, slowdown_ppm
+from scheduling.engine.units import CARD, ceil_div
 
 
 def print_starts(state: State, cards: CardBook, lenders: Lenders) -> tuple[Start, ...]:
@@ -21,12 +22,13 @@ def _start(state: State, cards: CardBook, lenders: Lenders, started: Started) ->
     snapshot = state.snapshot
     crossed = levels_crossed(state.table, nodes_of(started.placed))
     own, borrowed = _split(snapshot, started)
+    pods = tuple(_pods(snapshot, cards, started, in_parts=state.deals_in_parts()))
     return Start(
         job=snapshot.pending.ids[started.job],
-        pods=tuple(_pods(snapshot, cards, started)),
+        pods=pods,
         own=own,
         borrowed=borrowed,
-        loans=_loans(state, lenders, started),
+        loans=_loans(state, lenders, started, pods),
         levels_crossed=crossed,
         slowdown_ppm=slowdown_ppm(crossed, state.policy.level_slowdown_ppm),
         backfilled=started.backfilled,
@@ -49,17 +51,22 @@ def _split(snapshot: Snapshot, started: Started) -> tuple[dict[str, int], dict[s
     return own, borrowed
 
 
-def _pods(snapshot: Snapshot, cards: CardBook, started: Started) -> Iterator[Placement]:
-    """Pods in rank order: roles as asked, each role's pods node by node. What is own is handed out first."""
+def _pods(snapshot: Snapshot, cards: CardBook, started: Started, *, in_parts: bool) -> Iterator[Placement]:
+    """Pods in rank order: roles as asked, each role's pods node by node. What is own is handed out first.
+
+    `in_parts`: nominal may end inside of a card or share, which is then borrowed whole (`borrowed_whole`).
+    """
     flavors = len(snapshot.flavors)
     own_left = {
         column: amount - started.borrowed.get(column, 0) for column, amount in started.amounts if column < flavors
     }
     for ask, node, index in each_pod(started.placed):
-        own = min(ask.cards_m, own_left.get(ask.flavor, 0))
+        borrowed_m = ask.cards_m - min(ask.cards_m, own_left.get(ask.flavor, 0))
+        if in_parts:
+            borrowed_m = borrowed_whole(borrowed_m, ask.cards_m)
         if ask.cards_m:
-            own_left[ask.flavor] -= own
-        yield _placement(snapshot, cards, ask, index, node, ask.cards_m - own)
+            own_left[ask.flavor] -= ask.cards_m - borrowed_m
+        yield _placement(snapshot, cards, ask, index, node, borrowed_m)
 
 
 def each_pod(placed: Placed) -> Iterator[tuple[PodAsk, int, int]]:
@@ -86,11 +93,18 @@ def _placement(snapshot: Snapshot, cards: CardBook, ask: PodAsk, index: int, nod
     )  # fmt: skip
 
 
-def _loans(state: State, lenders: Lenders, started: Started) -> tuple[LoanOpen, ...]:
-    flavors = len(state.snapshot.flavors)
+def _loans(state: State, lenders: Lenders, started: Started, pods: Sequence[Placement]) -> tuple[LoanOpen, ...]:
+    """Of what the pods are marked to borrow, so that loans and leases say one amount."""
     expires = state.now_ms + state.snapshot.queues[started.job_class.queue].loan_period_ms
-    return tuple(
-        lenders.open_loan(started.job_class.tenant, column, amount, expires)
-        for column, amount in sorted(started.borrowed.items())
-        if column < flavors and amount > 0
-    )
+    amounts = [
+        (column, sum(pod.borrowed_m for pod in pods if pod.flavor == state.snapshot.flavors[column].id))
+        for column, part in sorted(started.borrowed.items())
+        if column < len(state.snapshot.flavors) and part > 0
+    ]
+    return tuple(lenders.open_loan(started.job_class.tenant, column, amount, expires) for column, amount in amounts)
+
+
+def borrowed_whole(borrowed_m: int, cards_m: int) -> int:
+    """Of a pod's cards, those borrowed at least in part: a card, or a share of one, is marked own or borrowed as a whole."""
+    unit = min(cards_m, CARD)
+    return min(cards_m, ceil_div(borrowed_m, unit) * unit) if borrowed_m else 0

@@ -111,6 +111,8 @@ class State:
     quota_after: QuotaUse
     runs: RunTable
     leaving_ms: list[int]
+    holds_parts: bool
+    """Whether any run holds a share of a card."""
     started: list[Started] = field(default_factory=list)
     borrowers: list[Started] = field(default_factory=list)
     """Those of `started` that borrow, in the same order: few, and looked through for every claim on nominal that lacks quota."""
@@ -304,6 +306,10 @@ class State:
         """When the last of those who leave these nodes should be gone; now where nobody has to."""
         nodes = (node for _, counts in placed for node in counts)
         return max((self.leaves_on.get(node, self.now_ms) for node in nodes), default=self.now_ms)
+
+    def deals_in_parts(self) -> bool:
+        """True where shares of cards are held or start in this cycle: then a tenant's nominal may end inside of a card."""
+        return self.holds_parts or any(ask.share is not None for each in self.started for ask, _ in each.placed)
 
     def charge_of(self, pods: list[tuple[PodAsk, int]]) -> tuple[Amount, ...]:
         return total_charge(pods, len(self.snapshot.flavors))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine.cycle import run_cycle
+from scheduling.engine.invariants import check
 from scheduling.engine.plan import Plan
 from scheduling.engine.policy import PRESETS, Policy
 from scheduling.engine.snapshot import Snapshot
@@ -36,7 +37,7 @@ job = st.tuples(
     st.integers(0, 60),
     st.integers(0, 90),
     st.integers(1, 3),
-    st.integers(0, 4),
+    st.sampled_from((0, 0.3, 0.5, 1, 1, 2, 3, 4)),
     st.integers(0, 4),
     st.one_of(st.just(""), st.integers(1, 120)),
 )
@@ -70,6 +71,7 @@ class Watcher:
         assert held[1].max(initial=0) <= 16000
         assert borrowed_by_leases(snapshot) == borrowed_by_loans(snapshot)
         plan = run_cycle(snapshot, policy, now_ms)
+        assert check(snapshot, plan) == ()
         tiers = dict(zip(snapshot.running.ids, snapshot.running.tier.tolist(), strict=True))
         shapes = dict(zip(snapshot.pending.ids, snapshot.pending.shape.tolist(), strict=True))
         assert all(tiers[evict.job] != Tier.PRODUCTION for evict in plan.evicts)

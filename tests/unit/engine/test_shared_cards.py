@@ -164,13 +164,30 @@ def test_shares_are_charged_in_thousandths_of_a_card_and_by_their_memory_cap() -
     )  # fmt: skip
 
 
-def test_a_share_may_be_borrowed_in_part() -> None:
+def test_a_share_that_nominal_covers_in_part_is_lent_whole() -> None:
+    """SCH-03, SCH-16: quota is exact; a lease is own or borrowed, and loans say what leases say."""
     world = World().flavor("a100", vram=80).node("n0", gpus=1).tenant("a", nominal=0.3).tenant("b", nominal=1)
 
     start = start_of(world.pending("j", "a", gpu=0.5).plan(), "j")
 
     assert (start.own, start.borrowed) == ({"gpu": 300}, {"gpu": 200})
-    assert [loan.amount_m for loan in start.loans] == [200]
+    assert [pod.borrowed_m for pod in start.pods] == [500]
+    assert [loan.amount_m for loan in start.loans] == [500]
+
+
+@pytest.mark.parametrize(
+    ("marked", "want"), [(0.5, []), (0, [("r", 500)])], ids=["marked whole stays", "not marked is marked whole"]
+)
+def test_the_split_of_a_share_comes_to_rest(marked: float, want: list[tuple[str, int]]) -> None:
+    """0.2 of the share's 0.5 are above nominal in either case."""
+    world = World().flavor("a100", vram=80).node("n0", gpus=1).tenant("a", nominal=0.3).tenant("b", nominal=1)
+    world.running("r", "a", gpu=0.5, nodes=["n0"], cards=[0], borrowed=marked)
+    if marked:
+        world.loan("l", "r", 0.5, expires_in=60)
+
+    plan = world.plan()
+
+    assert [(row.job, amount) for row in plan.recharges for _, _, amount in row.borrowed_m] == want
 
 
 REASONS = {
