@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from scheduling.cluster.names import pod_name, run_name
-from scheduling.cluster.run_spec import PodSpec, RoleSpec, RunSpec
+from scheduling.cluster.run_spec import CardShare, PodSpec, RoleSpec, RunSpec
 
 RESERVED_NAMES = frozenset({"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "TF_CONFIG"})
 RESERVED_PREFIXES = ("PET_", "BERTH_")
@@ -27,6 +27,7 @@ def pod_environment(run: RunSpec, role: RoleSpec, pod: PodSpec) -> dict[str, str
     return {
         **role.env,
         **_rendezvous(run, role, pod),
+        **_card_share(role),
         **_identity(run),
         **_checkpoint(run),
         **_parameter_servers(run, pod),
@@ -55,6 +56,20 @@ def _rendezvous(run: RunSpec, role: RoleSpec, pod: PodSpec) -> dict[str, str]:
         "PET_NPROC_PER_NODE": processes,
         "PET_RDZV_ID": run_name(run.job_id, run.run_number),
     }
+
+
+def card_percent(share: CardShare) -> int:
+    """Hundredths of its card's processors that a share may use, rounded up: MPS and device plugins count no finer."""
+    return -(-share.cards_m // 10)
+
+
+def _card_share(role: RoleSpec) -> dict[str, str]:
+    """How NVIDIA's MPS is told of a share and of its cap on the card's memory."""
+    share = role.share
+    if share is None or not share.by_mps:
+        return {}
+    memory = {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={share.vram_mib}M"} if share.vram_mib else {}
+    return {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(card_percent(share)), **memory}
 
 
 def _identity(run: RunSpec) -> dict[str, str]:

@@ -1,12 +1,13 @@
 """What a virtual node's kubelet does to a pod: admit or refuse it, end its work, let it leave. PURE."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from scheduling.cluster import names
 from scheduling.cluster.port import PodPhase
-from scheduling.cluster.virtual import VirtualNode, VirtualPod
+from scheduling.cluster.virtual import WHOLE_CARD_M, VirtualNode, VirtualPod
 
 EXIT_SIGKILL = 137
 EXIT_SIGTERM = 143
@@ -23,11 +24,11 @@ OUTCOMES = frozenset(_ENDS)
 
 def admit(pod: VirtualPod, node: VirtualNode, present: Sequence[VirtualPod], *, at: datetime) -> VirtualPod:
     """Start `pod` on `node` beside the running pods `present`, or fail it as a kubelet does (`OutOf…`), never over-allocating."""
-    free = [
-        index
-        for index in range(node.card_count)
-        if index not in node.unhealthy_cards and all(index not in other.cards for other in present)
-    ]
+    used_m = Counter[int]()
+    for other in present:
+        used_m.update(dict.fromkeys(other.cards, other.card_share_m))
+    healthy = [index for index in range(node.card_count) if index not in node.unhealthy_cards]
+    free = [index for index in healthy if used_m[index] + pod.card_share_m <= WHOLE_CARD_M]
     asks = (
         ("pods", 1, len(present), node.max_pods),
         ("cpu", pod.cpu_millicores, sum(other.cpu_millicores for other in present), node.cpu_millicores),

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from scheduling.cluster import names
-from scheduling.cluster.environment import pod_environment, reserved_names
+from scheduling.cluster.environment import card_percent, pod_environment, reserved_names
 from scheduling.cluster.names import pod_name, run_name, token_secret_name
 from scheduling.cluster.port import RunManifests
 from scheduling.cluster.run_spec import PodSpec, RoleSpec, RunSpec
@@ -137,6 +137,8 @@ def _pod(run: RunSpec, role: RoleSpec, pod: PodSpec) -> Document:
         metadata["annotations"][names.EXPECTED_RUNTIME] = str(run.expected_runtime_s)
     if pod.cards:
         metadata["annotations"][names.CARDS] = ",".join(str(card) for card in pod.cards)
+    if role.share is not None:
+        metadata["annotations"][names.CARD_SHARE] = str(role.share.cards_m)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _pod_spec(run, role, pod)}
 
 
@@ -214,6 +216,13 @@ def _resources(role: RoleSpec) -> Document:
     limits["memory"] = f"{role.memory_limit_mib if role.memory_limit_mib is not None else role.memory_mib}Mi"
     if role.cards:
         requests[role.resource_name] = limits[role.resource_name] = str(role.cards)
+    if role.share is not None and not role.share.by_mps:
+        vendor = role.resource_name.partition("/")[0]
+        parts = {f"{vendor}/gpucores": str(card_percent(role.share))}
+        if role.share.vram_mib:
+            parts[f"{vendor}/gpumem"] = str(role.share.vram_mib)
+        requests |= parts
+        limits |= parts
     return {"requests": requests, "limits": limits}
 
 

@@ -22,6 +22,8 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 FIELD_MANAGER = "berth"
 
 CARDS = "berth.dev/cards"
+CARD_SHARE = "berth.dev/card-share"
+"""Thousandths of its one card that a pod may use; not there where its cards are whole."""
 RUN_PROOF = "berth.dev/run-proof"
 EXPECTED_RUNTIME = "berth.dev/expected-runtime"
 """Seconds that the job's owner expects a run to take."""

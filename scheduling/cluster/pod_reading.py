@@ -43,7 +43,7 @@ def read_pod(manifest: object, *, run_name: str, created_at: datetime) -> Virtua
         labels=dict(labels),
         annotations=dict(annotations),
         node=spec["nodeName"],
-        card_count=sum(int(amount) for key, amount in requests.items() if key not in _NOT_CARDS),
+        card_count=sum(int(amount) for key, amount in requests.items() if _is_card(key)),
         cpu_millicores=_millicores(requests.get("cpu", "0")),
         memory_mib=_mebibytes(requests.get("memory", "0")),
         grace_s=spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_S),
@@ -54,6 +54,11 @@ def read_pod(manifest: object, *, run_name: str, created_at: datetime) -> Virtua
         utilisation_ppm=_utilisation(name, labels),
         stop_delay=_stop_delay(name, labels),
     )
+
+
+def _is_card(resource: str) -> bool:
+    """What a share asks of its card beside it (`nvidia.com/gpumem`, `nvidia.com/gpucores`) is no card."""
+    return resource not in _NOT_CARDS and not resource.endswith(("/gpumem", "/gpucores"))
 
 
 def _number(name: str, labels: Mapping[str, str], key: str) -> Decimal | None:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from scheduling.cluster import names
 from scheduling.cluster.port import CardUse, LogTail, NodeLease, NodeObservation, PodObservation, PodPhase
-from scheduling.cluster.virtual import VirtualNode, VirtualPod
+from scheduling.cluster.virtual import WHOLE_CARD_M, VirtualNode, VirtualPod
 
 HEARTBEAT = timedelta(seconds=10)
 BUSY_VRAM_PPM = 800_000
@@ -62,7 +62,7 @@ def read_cards(pod: VirtualPod, node: VirtualNode | None, *, now: datetime) -> C
     reports = names.SIM_UTILISATION in pod.labels
     if node is None or node.silent_since is not None or not pod.cards or not pod.live or not reports:
         return None
-    vram = node.vram_mib * BUSY_VRAM_PPM // 1_000_000
+    vram = node.vram_mib * pod.card_share_m // WHOLE_CARD_M * BUSY_VRAM_PPM // 1_000_000
     return CardUse(pod.key, pod.uid, pod.node, now, pod.utilisation_ppm, vram)
 
 

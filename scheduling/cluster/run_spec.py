@@ -17,10 +17,22 @@ class VolumeMount:
 
 
 @dataclass(frozen=True, slots=True)
+class CardShare:
+    """A part of one card (SCH-13), in thousandths, with its cap on the card's memory in MiB (0 = none is known).
+
+    `by_mps`: the flavor's cards are in shares only, served by NVIDIA's MPS; else by a device plugin that cuts cards as asked (HAMi).
+    """
+
+    cards_m: int
+    vram_mib: int
+    by_mps: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RoleSpec:
     """One role: what each of its pods runs and asks for. CPU in millicores, memory in MiB; a limit of None means none beyond the request.
 
-    `cards` counts whole cards or MIG instances of `resource_name`; 0 for CPU-only roles.
+    `cards` counts whole cards or MIG instances of `resource_name`; 0 for CPU-only roles, 1 where a pod has a `share` of a card.
     """
 
     name: str
@@ -34,6 +46,7 @@ class RoleSpec:
     image_pull: tuple[str, ...] = ()
     cards: int = 0
     resource_name: str = "nvidia.com/gpu"
+    share: CardShare | None = None
     cpu_limit_millicores: int | None = None
     memory_limit_mib: int | None = None
     volumes: tuple[VolumeMount, ...] = ()

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
+from scheduling.cluster import names
 from scheduling.cluster.port import PodKey, PodPhase, RunManifests, RunResult, WriteResult
+
+WHOLE_CARD_M: Final = 1000
 
 
 class NodeFailure(StrEnum):
@@ -74,6 +78,12 @@ class VirtualPod:
     stop_at: datetime | None = None
     resource_version: int = 0
     removed: bool = False
+
+    @property
+    def card_share_m(self) -> int:
+        """Thousandths that it uses of each of its cards."""
+        share = self.annotations.get(names.CARD_SHARE, "")
+        return int(share) if share.isdigit() else WHOLE_CARD_M
 
     @property
     def live(self) -> bool:

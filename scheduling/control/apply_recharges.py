@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-from scheduling.control.apply_starts import open_loans
+from scheduling.control.apply_starts import UNITS_PER_MILLI, open_loans
 from scheduling.engine.plan import LoanChange, Recharge
-from scheduling.engine.units import CARD
 from scheduling.models import Lease, Loan, Run, SplitChange
 from scheduling.states import RunState
 
@@ -46,6 +45,6 @@ def _turned_leases(wanted: dict[int, Recharge], runs: dict[int, Run]) -> list[Le
     turned = []
     for (run, role, index), leases in sorted(slots.items()):
         amounts = {(name, at): amount for name, at, amount in wanted[run].borrowed_m}
-        own = len(leases) - amounts.get((role, index), 0) // CARD
+        own = len(leases) - amounts.get((role, index), 0) * UNITS_PER_MILLI // leases[0].quantity
         turned += [lease for place, lease in enumerate(leases) if lease.borrowed != (place >= own)]
     return turned

@@ -145,21 +145,24 @@ def _cards(placements: Iterable[Placement]) -> dict[tuple[Any, int], int]:
 
 
 def _slots(placement: Placement, cards: Mapping[tuple[Any, int], int]) -> list[dict[str, Any]]:
-    """One lease a card, own cards first; CPU and memory stand on the first. A pod without cards has one lease all the same."""
+    """One lease a card, own cards first; CPU and memory stand on the first. A share has one lease of its part of the card.
+
+    A pod without cards has one lease all the same.
+    """
     common = {"node_id": placement.node, "flavor_id": placement.flavor}
     first = {"cpu_m": placement.cpu_m, "memory_mib": placement.memory_mib}
     if not placement.cards_m:
         return [{**common, **first, "slot": 0}]
     count = max(1, placement.cards_m // CARD)
-    units = min(placement.cards_m, CARD) * UNITS_PER_MILLI
-    own = count - placement.borrowed_m // CARD
+    unit_m = min(placement.cards_m, CARD)
+    own = count - placement.borrowed_m // unit_m
     return [
         {
             **common,
             **(first if slot == 0 else {}),
             "slot": slot,
             "card_id": cards[placement.node, index],
-            "quantity": units,
+            "quantity": unit_m * UNITS_PER_MILLI,
             "borrowed": slot >= own,
             "vram_mib": placement.vram_mib // count,
         }

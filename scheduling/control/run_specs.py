@@ -3,14 +3,25 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
-from scheduling.cluster.run_spec import DEFAULT_USER_ID, CheckpointSpec, PodSpec, RoleSpec, RunSpec, VolumeMount
+from berth.common.units import MILLI, UNITS_PER_CARD
+from scheduling.cluster.run_spec import (
+    DEFAULT_USER_ID,
+    CardShare,
+    CheckpointSpec,
+    PodSpec,
+    RoleSpec,
+    RunSpec,
+    VolumeMount,
+)
 from scheduling.models import Job, Lease, Pod, Role, Run
+from tenants.models import Flavor
 
 GRACE = {
     "production": timedelta(seconds=30),
@@ -41,19 +52,31 @@ def read_run_specs(runs: Sequence[Run]) -> dict[int, RunSpec]:
     pods: dict[int, list[Pod]] = defaultdict(list)
     for pod in Pod.objects.filter(run__in=runs).select_related("node").order_by("run_id", "rank", "pk"):
         pods[pod.run_id].append(pod)
-    cards, resources = _cards(runs)
-    return {run.pk: _spec(run, roles[run.job_id], pods[run.pk], cards, resources, _resume_path(run)) for run in runs}
+    cards = _cards(runs)
+    return {run.pk: _spec(run, roles[run.job_id], pods[run.pk], cards, _resume_path(run)) for run in runs}
 
 
-def _cards(runs: Sequence[Run]) -> tuple[dict[int, list[int]], dict[int, str]]:
-    """Card indexes by pod, in slot order, and the resource name they are asked for by."""
-    cards: dict[int, list[int]] = defaultdict(list)
-    resources: dict[int, str] = {}
+@dataclass(slots=True)
+class Cards:
+    """What a pod holds: card indexes in slot order, the resource name they are asked for by, and its share where it has one."""
+
+    indexes: list[int] = field(default_factory=list)
+    resource: str = DEFAULT_RESOURCE
+    share: CardShare | None = None
+
+
+def _cards(runs: Sequence[Run]) -> dict[int, Cards]:
+    """By pod; nothing for a pod without cards."""
+    cards: dict[int, Cards] = defaultdict(Cards)
     rows = Lease.objects.filter(run__in=runs, card__isnull=False).order_by("pod_id", "slot")
-    for pod, index, resource in rows.values_list("pod_id", "card__index", "flavor__resource_name"):
-        cards[pod].append(index)
-        resources[pod] = resource or DEFAULT_RESOURCE
-    return cards, resources
+    columns = ("pod_id", "card__index", "flavor__resource_name", "flavor__mode", "quantity", "vram_mib")
+    for pod, index, resource, mode, units, vram_mib in rows.values_list(*columns):
+        held = cards[pod]
+        held.indexes.append(index)
+        held.resource = resource or DEFAULT_RESOURCE
+        if units < UNITS_PER_CARD and mode != Flavor.Mode.MIG:
+            held.share = CardShare(units * MILLI // UNITS_PER_CARD, vram_mib, by_mps=mode == Flavor.Mode.SHARED)
+    return cards
 
 
 def _resume_path(run: Run) -> str | None:
@@ -73,8 +96,7 @@ def _spec(
     run: Run,
     roles: Sequence[Role],
     pods: Sequence[Pod],
-    cards: dict[int, list[int]],
-    resources: dict[int, str],
+    cards: dict[int, Cards],
     resume_from: str | None,
 ) -> RunSpec:
     job = run.job
@@ -88,14 +110,14 @@ def _spec(
         tier=job.tier,
         proof=token_digest(job.pk, run.number)[:32],
         grace_s=int(GRACE[job.tier].total_seconds()),
-        roles=tuple(_role(role, first_pod.get(role.name), cards, resources) for role in roles),
+        roles=tuple(_role(role, first_pod.get(role.name), cards) for role in roles),
         pods=tuple(
             PodSpec(
                 pod.role_name,
                 pod.index,
                 pod.rank if pod.in_gang else None,
                 pod.node.name,
-                tuple(cards[pod.pk]),
+                tuple(cards[pod.pk].indexes) if pod.pk in cards else (),
                 sent=bool(pod.uid),
             )
             for pod in pods
@@ -109,8 +131,8 @@ def _spec(
     )
 
 
-def _role(role: Role, pod: Pod | None, cards: dict[int, list[int]], resources: dict[int, str]) -> RoleSpec:
-    held = cards.get(pod.pk, []) if pod is not None else []
+def _role(role: Role, pod: Pod | None, cards: dict[int, Cards]) -> RoleSpec:
+    held = (cards.get(pod.pk) if pod is not None else None) or Cards()
     volumes: list[dict[str, Any]] = role.volumes
     return RoleSpec(
         name=role.name,
@@ -122,8 +144,9 @@ def _role(role: Role, pod: Pod | None, cards: dict[int, list[int]], resources: d
         env={str(key): str(value) for key, value in role.env.items()},
         env_from=tuple(role.env_from),
         image_pull=tuple(role.image_pull),
-        cards=len(held),
-        resource_name=resources.get(pod.pk, DEFAULT_RESOURCE) if pod is not None else DEFAULT_RESOURCE,
+        cards=len(held.indexes),
+        resource_name=held.resource,
+        share=held.share,
         cpu_limit_millicores=role.cpu_limit_m,
         memory_limit_mib=role.memory_limit_mib,
         volumes=tuple(

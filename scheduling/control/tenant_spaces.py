@@ -17,13 +17,15 @@ from scheduling.control.clusters import port_of
 from scheduling.control.one_pass import one_pass
 from scheduling.control.space_repair import Key, Repair, key_of, told_name, writers_of
 from scheduling.models import Node
-from tenants.models import Cluster, Queue, Quota, Tenant
+from tenants.models import Cluster, Flavor, Queue, Quota, Tenant
 from tenants.models.quota import Resource
 
 logger = logging.getLogger(__name__)
 CALL_TIMEOUT_S = 5.0
 BUDGET_S = 20.0
 """Of one cluster in one pass: a slow one must not keep the others waiting, nor the worker."""
+MOST_SHARES = 100
+"""Shares a card is counted on to give at most: a share of a hundredth is the least that MPS knows."""
 POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 
 
@@ -147,12 +149,13 @@ def spaces_of(cluster: Cluster) -> Iterator[TenantSpace]:
 
 
 def _cards_of(cluster: Cluster) -> Mapping[str, int]:
-    """All cards of the cluster by the name they are asked for."""
+    """All cards of the cluster by the name they are asked for; where cards are given in shares each share is asked for as one."""
     total: dict[str, int] = {}
-    rows = Node.objects.filter(cluster=cluster, gpus__gt=0).values_list("flavor__resource_name", "gpus")
-    for resource, cards in rows:
+    rows = Node.objects.filter(cluster=cluster, gpus__gt=0).values_list("flavor__resource_name", "flavor__mode", "gpus")
+    for resource, mode, cards in rows:
         if resource:
-            total[resource] = total.get(resource, 0) + cards
+            most = MOST_SHARES if mode in {Flavor.Mode.SHARED, Flavor.Mode.ANY} else 1
+            total[resource] = total.get(resource, 0) + cards * most
     return total
 
 

@@ -94,7 +94,9 @@ def _choices(role: RoleAsk, pool: int, flavors: Sequence[Flavor]) -> tuple[int, 
     if not role.cards_m:
         return (-1,)
     return tuple(
-        flavor for flavor in role.flavors if flavors[flavor].pool == pool and not find_mismatch(flavors[flavor], role)
+        flavor
+        for flavor in role.flavors
+        if flavors[flavor].pool == pool and not find_mismatch(flavors[flavor], role.cards_m, role.replicas)
     )
 
 

@@ -1,6 +1,6 @@
 """SCH-13: which flavors can serve a role by the way their cards are handed out: whole, in shares, or as MIG instances."""
 
-from scheduling.engine.snapshot import Flavor, RoleAsk
+from scheduling.engine.snapshot import Flavor
 from scheduling.engine.units import CARD
 from scheduling.engine.vocabulary import CardMode
 
@@ -15,13 +15,13 @@ def is_share(cards_m: int) -> bool:
     return 0 < cards_m < CARD
 
 
-def find_mismatch(flavor: Flavor, role: RoleAsk) -> str:
-    """Why the flavor's cards cannot serve the role, whatever is free: `card-mode`, `mig-ranks`, or nothing.
+def find_mismatch(flavor: Flavor, cards_m: int, replicas: int) -> str:
+    """Why the flavor's cards cannot serve a role of so many milli-cards a pod, whatever is free: `card-mode`, `mig-ranks`, or nothing.
 
     MIG instances do not talk to each other, so a role of more than one rank may not run on them.
     """
-    if is_share(role.cards_m):
+    if is_share(cards_m):
         return "" if flavor.mode in SHARE_MODES else CARD_MODE
     if flavor.mode is CardMode.MIG:
-        return MIG_RANKS if role.replicas > 1 else ""
+        return MIG_RANKS if replicas > 1 else ""
     return "" if flavor.mode in WHOLE_MODES else CARD_MODE

@@ -89,7 +89,7 @@ class ClassBook:
         flavors = self._snapshot.flavors
         for role in shape.roles:
             here = [flavors[flavor] for flavor in role.flavors if flavors[flavor].pool == pool]
-            wrong = [find_mismatch(flavor, role) for flavor in here]
+            wrong = [find_mismatch(flavor, role.cards_m, role.replicas) for flavor in here]
             if role.cards_m and here and all(wrong):
                 return wrong[0]
         return "flavor"

@@ -275,7 +275,11 @@ class ReasonBook:
         asked = {ask.flavor for choice in job_class.options for ask in choice.gang}
         roles = [role for role in job_class.shape.roles if role.cards_m]
         for flavor, row in enumerate(self._state.snapshot.flavors):
-            if row.pool != job_class.pool or flavor in asked or any(find_mismatch(row, role) for role in roles):
+            if (
+                row.pool != job_class.pool
+                or flavor in asked
+                or any(find_mismatch(row, role.cards_m, role.replicas) for role in roles)
+            ):
                 continue
             idle = self._idle.total(row.pool, flavor, CARDS)
             if idle >= option.cards_m:

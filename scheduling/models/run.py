@@ -42,6 +42,25 @@ Whole against whole is the exclusion constraint's; a whole one looks for shares 
 does not read the table once a row.
 """
 
+OPEN_SUM = """
+    IF NEW.quantity < 7000 THEN
+        PERFORM 1 FROM scheduling_card WHERE id = NEW.card_id FOR UPDATE;
+    END IF;
+    SELECT coalesce(sum(quantity), 0) INTO held FROM scheduling_lease
+    WHERE card_id = NEW.card_id AND quantity < 7000 AND closed_at IS NULL;
+    IF NEW.quantity < 7000 AND EXISTS (
+        SELECT FROM scheduling_lease WHERE card_id = NEW.card_id AND quantity = 7000 AND closed_at IS NULL
+    ) THEN
+        held := 7000;
+    END IF;
+    IF held + NEW.quantity > 7000 THEN
+        RAISE EXCEPTION 'card % would be held by more than a whole card', NEW.card_id
+            USING ERRCODE = 'exclusion_violation', CONSTRAINT = 'one_card_open_leases';
+    END IF;
+    RETURN NEW;
+"""
+"""The same of leases that are open now. Whole against whole is the unique index's; a whole one looks for shares only."""
+
 RUN_STATES = [(state.value, state.value) for state in RunState]
 ACTIVE = Q(state__in=["admitted", "starting", "running", "stopping"])
 
@@ -193,6 +212,19 @@ class Lease(models.Model):
         indexes = [
             models.Index(fields=["run"], condition=Q(closed_at__isnull=True), name="lease_open"),
             models.Index(fields=["closed_at"], name="lease_closed"),
+            models.Index(
+                fields=["card"], condition=Q(closed_at__isnull=True, quantity__lt=WHOLE_UNITS), name="lease_open_share"
+            ),
+        ]
+        triggers = [
+            pgtrigger.Trigger(
+                name="open_shares_sum_to_a_card",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                condition=pgtrigger.Condition("NEW.card_id IS NOT NULL AND NEW.closed_at IS NULL"),
+                declare=[("held", "BIGINT")],
+                func=OPEN_SUM,
+            )
         ]
 
     def __str__(self) -> str:

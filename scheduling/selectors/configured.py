@@ -32,7 +32,7 @@ HOST: Final = "host"
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """`count` equal nodes: cards of `flavor` (an index into `Configured.flavors`, -1 = none), millicores, MiB, domain by level."""
+    """`count` equal nodes: cards of `flavor` (an index into `Configured.flavors`, -1 = none) with `vram_mib` each, millicores, MiB, domain by level."""
 
     flavor: int
     gpus: int
@@ -41,6 +41,7 @@ class NodeShape:
     max_pods: int
     domains: tuple[str, ...]
     count: int
+    vram_mib: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +141,12 @@ def _shapes(cluster: ClusterTables) -> dict[int, tuple[NodeShape, ...]]:
             for level in range(len(nodes.levels))
         )
         counts[pool][*(column[node] for column in columns), domains] += 1
-    return {pool: tuple(_shape(shape, count) for shape, count in found.items()) for pool, found in counts.items()}
+    return {
+        pool: tuple(_shape(shape, count, cluster) for shape, count in found.items()) for pool, found in counts.items()
+    }
 
 
-def _shape(shape: tuple[Any, ...], count: int) -> NodeShape:
+def _shape(shape: tuple[Any, ...], count: int, cluster: ClusterTables) -> NodeShape:
     flavor, gpus, cpu_m, memory_mib, max_pods, domains = shape
-    return NodeShape(flavor, gpus, cpu_m, memory_mib, max_pods, domains, count)
+    vram_mib = cluster.flavors[flavor].vram_mib if flavor >= 0 else 0
+    return NodeShape(flavor, gpus, cpu_m, memory_mib, max_pods, domains, count, vram_mib)

@@ -13,6 +13,7 @@ from berth.common.errors import Problems
 from berth.common.reasons import amounts_text
 from berth.common.units import PPM
 from scheduling.engine.asks import Option, list_options
+from scheduling.engine.card_modes import is_share
 from scheduling.engine.snapshot import Pool
 from scheduling.engine.units import CARD, UNLIMITED
 from scheduling.selectors.configured import HOST, Configured, NodeShape
@@ -55,7 +56,8 @@ def _check_role(role: ResolvedRole, job: ResolvedJob, config: Configured, proble
             return
         found.append((wrong[0], f"{config.flavors[flavor].name}: {wrong[1]}"))
     if not found:
-        found.append(("resources.gpu", _("Pool %s has no whole cards.") % pool.name))
+        none = _("Pool %s has no cards to share.") if is_share(role.ask.cards_m) else _("Pool %s has no whole cards.")
+        found.append(("resources.gpu", none % pool.name))
     problems.add(f"{where}.{found[0][0]}", " ".join(str(text) for _field, text in found), code=IMPOSSIBLE)
 
 
@@ -134,14 +136,22 @@ def _cpu_of(shape: NodeShape, role: ResolvedRole, pool: Pool) -> int:
 def _pods_on(shape: NodeShape, role: ResolvedRole, pool: Pool) -> int:
     """How many pods of the role an empty node of this shape takes."""
     room = shape.max_pods
+    if is_share(role.ask.cards_m):
+        room = min(room, shape.gpus * _shares_a_card(shape, role))
     for asked, there in (
-        (role.ask.cards_m, shape.gpus * CARD),
+        (0 if is_share(role.ask.cards_m) else role.ask.cards_m, shape.gpus * CARD),
         (role.cpu_m, _cpu_of(shape, role, pool)),
         (role.memory_mib, shape.memory_mib),
     ):
         if asked:
             room = min(room, max(0, there) // asked)
     return room
+
+
+def _shares_a_card(shape: NodeShape, role: ResolvedRole) -> int:
+    """How many such shares one card holds: by its parts, and by their caps on its memory (SCH-13)."""
+    by_parts, cap_mib = CARD // role.ask.cards_m, role.ask.vram_mib
+    return min(by_parts, shape.vram_mib // cap_mib) if cap_mib and shape.vram_mib else by_parts
 
 
 def _check_quota(job: ResolvedJob, config: Configured, problems: Problems) -> None:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from berth.common.errors import Problems
 from berth.common.units import MIB_PER_GIB, MILLI, PPM, from_ppm
-from scheduling.engine.card_modes import WHOLE_MODES
+from scheduling.engine.card_modes import find_mismatch, is_share
 from scheduling.engine.snapshot import Flavor, Shape
 from scheduling.engine.snapshot import Pool as EnginePool
 from scheduling.engine.snapshot import RoleAsk as EngineRole
@@ -138,11 +138,15 @@ def _request(asked: int | None, default: int, limit: int | None) -> int:
 def _flavors(role: RoleAsk, pool: int, config: Configured, problems: Problems, where: str) -> tuple[int, ...]:
     own = [index for index, flavor in enumerate(config.flavors) if flavor.pool == pool]
     if not role.flavors:
-        return tuple(index for index in own if config.flavors[index].mode in WHOLE_MODES)
+        return tuple(index for index in own if not _mode_problem("", config.flavors[index], role.cards_m))
     found: list[int] = []
     for position, name in enumerate(role.flavors):
         index = _named(name, own, pool, config)
-        wrong = _unknown_flavor(own, pool, config) if index is None else _mode_problem(name, config.flavors[index])
+        wrong = (
+            _unknown_flavor(own, pool, config)
+            if index is None
+            else _mode_problem(name, config.flavors[index], role.cards_m)
+        )
         if wrong is not None:
             problems.add(f"{where}[{position}]", wrong[1], code=wrong[0])
         elif index is not None and index not in found:
@@ -150,15 +154,21 @@ def _flavors(role: RoleAsk, pool: int, config: Configured, problems: Problems, w
     return tuple(found)
 
 
-def _mode_problem(name: str, flavor: Flavor) -> tuple[str, Any] | None:
-    """Why whole cards cannot come from this flavor: (code, sentence)."""
+def _mode_problem(name: str, flavor: Flavor, cards_m: int) -> tuple[str, Any] | None:
+    """Why such cards cannot come from this flavor: (code, sentence)."""
     if flavor.mode is CardMode.NONE:
         return "invalid", _("%s has no cards: leave gpu out.") % name
-    if flavor.mode in WHOLE_MODES:
+    if flavor.mode is CardMode.MIG:
+        return "not-supported-yet", _(
+            "%(flavor)s gives %(mode)s cards, which are not supported yet: name a flavor of whole cards."
+        ) % {"flavor": name, "mode": flavor.mode.value}
+    if not find_mismatch(flavor, cards_m, 1):
         return None
-    return "not-supported-yet", _(
-        "%(flavor)s gives %(mode)s cards, which are not supported yet: name a flavor of whole cards."
-    ) % {"flavor": name, "mode": flavor.mode.value}
+    if is_share(cards_m):
+        return "invalid", _(
+            "%s gives whole cards only: ask for a whole number, or name a flavor of shared cards."
+        ) % name
+    return "invalid", _("%s gives shares of a card: ask for a part of one, below 1.") % name
 
 
 def _named(name: str, own: Iterable[int], pool: int, config: Configured) -> int | None:

@@ -77,7 +77,7 @@ class Scene:
         return queue
 
     def submit(
-        self, queue: Queue, *, cards: int = 8, replicas: int = 1, seconds: float | None = 60, **fields: Any
+        self, queue: Queue, *, cards: int | str = 8, replicas: int = 1, seconds: float | None = 60, **fields: Any
     ) -> Job:
         """A queued job that runs for `seconds` (None: until stopped)."""
         labels: dict[str, str] = dict(fields.pop("labels", {}))

@@ -182,19 +182,34 @@ def test_every_wrong_field_is_listed_at_once_with_the_allowed_range() -> None:
 @pytest.mark.parametrize(
     ("role", "where"),
     [
-        ({"resources": {"gpu": 0.5}}, "roles[0].resources.gpu"),
         ({"replicas": 4, "min_replicas": 2}, "roles[0].min_replicas"),
         ({"resources": {"gpu": 1, "flavors": ["mig-card"]}}, "roles[0].resources.flavors[0]"),
-        ({"resources": {"gpu": 1, "flavors": ["shared-card"]}}, "roles[0].resources.flavors[0]"),
     ],
-    ids=["a share of a card", "an elastic size", "a MIG flavor", "a flavor of shared cards"],
+    ids=["an elastic size", "a MIG flavor"],
 )
 def test_what_comes_later_is_refused_by_name(role: dict[str, Any], where: str) -> None:
     world = a_world()
     a_flavor("mig-card", pool=world.queue.pool, mode="mig", mig_profile="1g.10gb")
-    a_flavor("shared-card", pool=world.queue.pool, mode="shared")
 
     assert refused(world, world.body(roles=[world.role(**role)])) == {where: "not-supported-yet"}
+
+
+@pytest.mark.parametrize(
+    ("resources", "where"),
+    [
+        ({"gpu": 1, "flavors": ["shared-card"]}, "roles[0].resources.flavors[0]"),
+        ({"gpu": 0.5, "flavors": ["whole-card"]}, "roles[0].resources.flavors[0]"),
+        ({"gpu": 1.5}, "roles[0].resources.gpu"),
+    ],
+    ids=["a whole card of shared ones", "a share of whole ones", "one and a half cards"],
+)
+def test_cards_come_only_the_way_their_flavor_hands_them_out(resources: dict[str, Any], where: str) -> None:
+    """SCH-13."""
+    world = a_world()
+    a_flavor("whole-card", pool=world.queue.pool, mode="whole")
+    a_flavor("shared-card", pool=world.queue.pool, mode="shared")
+
+    assert list(refused(world, world.body(roles=[world.role(resources=resources)]))) == [where]
 
 
 @pytest.mark.parametrize(

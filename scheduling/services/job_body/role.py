@@ -1,4 +1,4 @@
-"""One role of a body. Shares of a card and elastic sizes are refused by name until the engine plans them (SCH-10, SCH-13)."""
+"""One role of a body. Elastic sizes are refused by name until the engine plans them (SCH-10)."""
 
 import re
 from collections.abc import Mapping
@@ -92,12 +92,7 @@ def _minimum(fields: BodyReader, replicas: int) -> int:
 
 def _cards(resources: BodyReader) -> int:
     cards_m = resources.amount("gpu", to_milli, MOST_CARDS, CARDS_RULE) or 0
-    if 0 < cards_m < MILLI:
-        resources.problem(
-            "gpu", _("Shares of a card are not supported yet: ask for whole cards."), code="not-supported-yet"
-        )
-        return 0
-    if cards_m % MILLI:
+    if cards_m > MILLI and cards_m % MILLI:
         resources.problem("gpu", _("Must be a whole number of cards, or a share below 1."), code="range")
         return 0
     return cards_m
