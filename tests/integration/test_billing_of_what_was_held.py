@@ -39,6 +39,23 @@ def test_an_outage_of_the_metrics_changes_no_bill(world: MoneyWorld, frozen_cloc
     assert (line.amount, line.quantity) == (Decimal("2400.00"), Decimal(192) * 3600 * 7000)
 
 
+@pytest.mark.parametrize(
+    ("units", "want"),
+    [(3500, "6.25"), (1750, "3.13"), (7, "0.01"), (1000, "1.79")],
+    ids=["a half", "a quarter", "a thousandth", "a seventh"],
+)
+def test_an_hour_of_a_part_of_a_card_costs_that_part_of_its_price(world: MoneyWorld, units: int, want: str) -> None:
+    """SCH-13, BIL-01: 12.50 an hour of the whole card."""
+    running = RunningJob(world, "2026-05-11T08:00:00Z", cards=1, units=units)
+    running.end("2026-05-11T09:00:00Z")
+
+    settle_ended()
+
+    assert cost(running.job) == (Decimal(want), True)
+    line = world.draft("2026-05").lines.get(kind="usage", meter="card_hour")
+    assert line.quantity == Decimal(units) * 3600
+
+
 def test_a_job_cannot_be_deleted_under_the_metering_and_is_billed_once(world: MoneyWorld, frozen_clock) -> None:
     """F38."""
     running = RunningJob(world, "2026-05-11T08:00:00Z")

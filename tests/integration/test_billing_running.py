@@ -31,7 +31,9 @@ class RunningJob:
         cpu_m: int = 0,
         memory_mib: int = 0,
         flavor: Flavor | None = None,
+        units: int = 7000,
     ) -> None:
+        """`units` are sevenths of a thousandth of a card that it holds of each."""
         flavor = flavor or world.flavors["h100"]
         self.began = at(start)
         name = f"live-{Node.objects.count()}"
@@ -52,7 +54,7 @@ class RunningJob:
         for slot in range(cards):
             card = Card.objects.create(node=node, index=slot, flavor=flavor)
             Lease.objects.create(
-                run=self.run, pod=self.pod, slot=slot, node=node, card=card, flavor=flavor, quantity=7000,
+                run=self.run, pod=self.pod, slot=slot, node=node, card=card, flavor=flavor, quantity=units,
                 cpu_m=0 if slot else cpu_m, memory_mib=0 if slot else memory_mib, opened_at=self.began,
             )  # fmt: skip
         self.notice_at: datetime | None = None
@@ -75,7 +77,11 @@ class RunningJob:
             for kind, start, end in (("billable", self.began, turn), ("grace", turn, moment)):
                 if start < end:
                     LeaseSegment.objects.create(
-                        lease=lease, card=lease.card, kind=kind, during=TimestamptzRange(start, end), quantity=7000
+                        lease=lease,
+                        card=lease.card,
+                        kind=kind,
+                        during=TimestamptzRange(start, end),
+                        quantity=lease.quantity,
                     )
         Lease.objects.filter(run=self.run).update(closed_at=moment)
         Pod.objects.filter(pk=self.pod.pk).update(phase="succeeded", finished_at=moment)
