@@ -23,10 +23,12 @@ def cheapest_nodes(
     """
     on_node: dict[int, list[tuple[Candidate, int]]] = {}
     for candidate in candidates:
-        shares = state.runs.shares.get(candidate.run, ()) if ask.cards_m else ()
-        for node, held in state.runs.footprint(candidate.run):
-            parts_m = sum(hold.cards_m for hold in shares if hold.node == node)
-            on_node.setdefault(node, []).append((candidate, held[0] + parts_m if ask.cards_m else held[1]))
+        if ask.cards_m:
+            amounts = list(state.runs.cards_on(candidate.run))
+        else:
+            amounts = [(node, held[1]) for node, held in state.runs.footprint(candidate.run)]
+        for node, amount in amounts:
+            on_node.setdefault(node, []).append((candidate, amount))
     need = ask.cards_m or ask.cpu_m
     free = state.after.cards if ask.cards_m else state.after.cpu
     plans = []

@@ -1,6 +1,6 @@
 """Running jobs as the cycle needs them: whom they are charged to, what they hold of which node. Read from columns once."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from scheduling.engine.asks import ShareHold
@@ -125,6 +125,12 @@ class RunTable:
             node = self.node[row]
             on[node] = shifted(on[node], held, 1) if node in on else held
         return tuple(sorted(on.items()))
+
+    def cards_on(self, run: int) -> Iterator[tuple[int, int]]:
+        """(node, milli-cards the run holds of it, shares included), in node order."""
+        shares = self.shares.get(run, ())
+        for node, held in self.footprint(run):
+            yield node, held[0] + sum(hold.cards_m for hold in shares if hold.node == node)
 
     def total_cards_m(self, run: int) -> int:
         return sum(self.cards_m[self._first[run] : self._first[run + 1]])

@@ -56,9 +56,10 @@ def pool_use(snapshot: Snapshot, pool: int) -> dict[int, NodeUse]:
     state, measured = nodes.state.tolist(), nodes.measured_ppm.tolist()
     own = [node for node, home in enumerate(nodes.pool.tolist()) if home == pool and state[node] != NodeState.LOST]
     have, held = dict.fromkeys(own, 0), dict.fromkeys(own, 0)
-    for node, healthy in zip(cards.node.tolist(), cards.healthy.tolist(), strict=True):
+    per_card = [flavor.per_card for flavor in snapshot.flavors]
+    for node, flavor, healthy in zip(cards.node.tolist(), cards.flavor.tolist(), cards.healthy.tolist(), strict=True):
         if healthy and node in have:
-            have[node] += CARD
+            have[node] += CARD * per_card[flavor]
     for node, cards_m in zip(pods.node.tolist(), pods.cards_m.tolist(), strict=True):
         if node in held:
             held[node] += cards_m
@@ -111,14 +112,14 @@ class _Level:
     def lower(self, run: int) -> int:
         """Take a run out; returns by how much the level falls."""
         freed_m = 0
-        for node, held in self._state.runs.footprint(run):
+        for node, cards_m in self._state.runs.cards_on(run):
             row = self._use.get(node)
             if row is None or not row.held_m:
                 continue
             if not self._busy.measured:
-                freed_m += held[0]
+                freed_m += cards_m
             elif row.measured_ppm > 0:
-                freed_m += row.cards_m * row.measured_ppm * held[0] // (row.held_m * ONE_PPM)
+                freed_m += row.cards_m * row.measured_ppm * cards_m // (row.held_m * ONE_PPM)
         self.used_m -= freed_m
         return freed_m
 

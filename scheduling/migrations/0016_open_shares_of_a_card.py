@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scheduling", "0014_when_nodes_went"),
+        ("scheduling", "0015_pool_use"),
         ("tenants", "0003_credential_reference"),
     ]
 
