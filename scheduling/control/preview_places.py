@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from scheduling.engine.asks import Option
+from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.cards import CardBook
 from scheduling.engine.classes import ClassBook
 from scheduling.engine.nodes import NodeBook
@@ -14,7 +14,7 @@ from scheduling.engine.placement import Placed, nodes_of, place_gang
 from scheduling.engine.plan import Start
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import Id, Shape, Snapshot
-from scheduling.engine.starts import each_pod
+from scheduling.engine.starts import each_pod, placed_as
 from scheduling.engine.state import State
 from scheduling.engine.topology import levels_crossed, slowdown_ppm
 from scheduling.engine.units import CARD
@@ -29,6 +29,7 @@ class PlacedPod:
     index: int
     node: str
     cards: tuple[int, ...]
+    cards_m: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,31 +86,33 @@ def _chosen_option(snapshot: Snapshot, options: Sequence[Option], start: Start) 
 
 def _as_started(snapshot: Snapshot, option: Option, start: Start) -> Placed:
     number = {node: at for at, node in enumerate(snapshot.nodes.ids)}
-    return tuple(
-        (ask, dict(Counter(number[pod.node] for pod in start.pods if pod.role == ask.role))) for ask in option.gang
-    )
+    return placed_as(option.gang, start.pods, number)
 
 
 def _tightest(book: NodeBook, option: Option, shape: Shape, pool: int) -> Placed | None:
     """Pod by pod on the node where it fits tightest, wherever that is; None where the job forbids that or it does not fit."""
     if shape.topology is TopologyMode.REQUIRED:
         return None
-    placed = []
+    placed: list[tuple[PodAsk, dict[int, int]]] = []
     for ask in option.gang:
-        counts: Counter[int] = Counter()
+        seats: dict[PodAsk, Counter[int]] = {}
         for _pod in range(ask.count):
             one = place_gang(book, (replace(ask, count=1),), Shape(roles=shape.roles), pool=pool)
             if one is None:
                 return None
-            [node] = one[0][1]
-            counts[node] += 1
-            book.add(node, ask, -1)
-        placed.append((ask, dict(counts)))
+            [(seat, [node])] = one
+            seats.setdefault(replace(seat, count=ask.count), Counter())[node] += 1
+            book.add(node, seat, -1)
+        placed += [(seat, dict(counts)) for seat, counts in seats.items()]
     return tuple(placed)
 
 
-def _counts(placed: Placed) -> list[tuple[str, list[tuple[int, int]]]]:
-    return [(ask.role, sorted(counts.items())) for ask, counts in placed]
+def _counts(placed: Placed) -> Counter[tuple[str, int]]:
+    """Pods by role and node: which card of a node a share opens makes no other way."""
+    found = Counter[tuple[str, int]]()
+    for ask, counts in placed:
+        found.update({(ask.role, node): pods for node, pods in counts.items()})
+    return found
 
 
 def _place(state: State, placed: Placed, queue: int, option: Option, policy: Policy, *, chosen: bool) -> Place:
@@ -140,7 +143,7 @@ def _free_after(state: State, placed: Placed) -> dict[int, int]:
 def _pods(snapshot: Snapshot, placed: Placed) -> list[PlacedPod]:
     cards = CardBook(snapshot)
     return [
-        PlacedPod(ask.role, index, snapshot.nodes.names[node], cards.take(node, ask))
+        PlacedPod(ask.role, index, snapshot.nodes.names[node], cards.take(node, ask), ask.cards_m)
         for ask, node, index in each_pod(placed)
     ]
 

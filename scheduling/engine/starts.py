@@ -1,13 +1,14 @@
 """Starts as the plan states them: every pod with its node and cards, own before borrowed in rank order (SCH-03), loans (SCH-16)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from scheduling.engine.asks import PodAsk
+from scheduling.engine.card_modes import is_share
 from scheduling.engine.cards import CardBook
 from scheduling.engine.loans import Lenders
 from scheduling.engine.placement import Placed, nodes_of
 from scheduling.engine.plan import LoanOpen, Placement, Start
-from scheduling.engine.snapshot import CPU, MEMORY, Snapshot
+from scheduling.engine.snapshot import CPU, MEMORY, Id, Snapshot
 from scheduling.engine.state import Started, State
 from scheduling.engine.topology import levels_crossed, slowdown_ppm
 from scheduling.engine.units import CARD, ceil_div
@@ -77,6 +78,16 @@ def each_pod(placed: Placed) -> Iterator[tuple[PodAsk, int, int]]:
             for _ in range(pods):
                 count[ask.role] = index = count.get(ask.role, -1) + 1
                 yield ask, node, index
+
+
+def placed_as(gang: Sequence[PodAsk], pods: Sequence[Placement], node_at: Mapping[Id, int]) -> Placed:
+    """The gang of a start as it was placed: pods by node, of shares by card as well; `node_at` is index by id."""
+    on: dict[tuple[str, int], dict[int, int]] = {}
+    for pod in pods:
+        card = pod.cards[0] if pod.cards and is_share(pod.cards_m) else -1
+        counts = on.setdefault((pod.role, card), {})
+        counts[node_at[pod.node]] = counts.get(node_at[pod.node], 0) + 1
+    return tuple((ask.on_card(card), counts) for ask in gang for (role, card), counts in on.items() if role == ask.role)
 
 
 def print_pods(snapshot: Snapshot, cards: CardBook, placed: Placed) -> tuple[Placement, ...]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from scheduling.engine.asks import Option
-from scheduling.engine.card_modes import is_share
 from scheduling.engine.classes import ClassBook, JobClass
 from scheduling.engine.elastic import largest_fitting
 from scheduling.engine.free import Leftover
@@ -22,6 +21,7 @@ from scheduling.engine.plan import Plan, Start
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import Amount, QuotaUse
 from scheduling.engine.snapshot import Id, Snapshot
+from scheduling.engine.starts import placed_as
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.units import NEVER, ONE_PPM
@@ -152,20 +152,11 @@ class RunOut:
         if kind is None:
             return
         node_at = {node: place for place, node in enumerate(snapshot.nodes.ids)}
-        counts: dict[tuple[str, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
-        for pod in start.pods:
-            card = pod.cards[0] if pod.cards and is_share(pod.cards_m) else -1
-            counts[pod.role, card][node_at[pod.node]] += 1
         flavor_of = {pod.role: pod.flavor for pod in start.pods}
         for option in kind.job_class.options:
             wanted = {ask.role: None if ask.flavor < 0 else snapshot.flavors[ask.flavor].id for ask in option.gang}
             if all(flavor_of.get(role) == flavor for role, flavor in wanted.items()):
-                placed = tuple(
-                    (ask.on_card(card), dict(on))
-                    for ask in option.gang
-                    for (role, card), on in counts.items()
-                    if role == ask.role
-                )
+                placed = placed_as(option.gang, start.pods, node_at)
                 charged = self._present.state.charge_of([(ask, sum(at.values())) for ask, at in placed])
                 self._begin(Begun(job, kind, charged, placed), self._present.now_ms)
                 return

@@ -10,7 +10,6 @@ from scheduling.control.preview_cost import CostRange
 from scheduling.control.preview_places import Place
 from scheduling.control.preview_words import growth_text, stranded_text
 from scheduling.engine.plan import Wait
-from scheduling.engine.units import CARD
 from scheduling.selectors.start_ranges import StartRange
 from scheduling.simulator.eta import CannotTell
 
@@ -91,5 +90,5 @@ def _nodes(pods: Sequence[Any]) -> tuple[NodePart, ...]:
     found: dict[str, tuple[int, int]] = {}
     for pod in pods:
         held, cards = found.get(pod.node, (0, 0))
-        found[pod.node] = (held + 1, cards + len(pod.cards) * CARD)
+        found[pod.node] = (held + 1, cards + pod.cards_m)
     return tuple(NodePart(node, held, cards) for node, (held, cards) in found.items())

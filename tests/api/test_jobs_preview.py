@@ -8,7 +8,8 @@ import pytest
 
 from berth.common import clock
 from scheduling.api.preview_schema import PreviewSchema
-from scheduling.models import EffectivePrice, Job
+from scheduling.models import EffectivePrice, Job, Node
+from tenants.models import Flavor
 from tests.api.conftest import ClientFor
 from tests.api.problems import code_of
 from tests.factories import a_finance_user, a_flavor, a_job, a_lease, a_node, a_quota, a_run, an_outsider_member
@@ -169,3 +170,28 @@ def test_a_foreign_tenant_is_not_found_and_finance_may_not_preview(client_for: C
 
     assert code_of(client_for(an_outsider_member()).post(PREVIEW, world.body())) == (404, "not-found")
     assert code_of(client_for(a_finance_user()).post(PREVIEW, world.body())) == (403, "forbidden")
+
+
+def test_a_share_is_drawn_on_the_card_it_would_share_and_costs_its_part(client_for: ClientFor) -> None:
+    """SCH-13: half a card for an hour of 12.50 is 6.25."""
+    world = a_world()
+    Flavor.objects.filter(pk=world.flavor.pk).update(mode="any")
+    EffectivePrice.objects.create(
+        tenant=world.tenant, meter="card_hour", flavor=world.flavor, price=Decimal("12.50"), currency="CNY",
+        published_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+    node = Node.objects.order_by("pk").first()
+    assert node is not None
+    run = a_run(a_job(world.queue, user=world.member, state="running", gpu="0.4", flavor=world.flavor), state="running")
+    a_lease(run, node.cards.get(index=3), quantity=2800)
+
+    with clock.frozen_at(datetime(2026, 11, 29, 10, tzinfo=UTC)):
+        found = preview(
+            client_for(world.member),
+            world.body(roles=[world.role(resources={"gpu": 0.5})], expected_runtime=3600, max_runtime=3600),
+        )
+
+    assert (found["admissible"], found["wait"]) == (True, None)
+    assert found["cost"] == {"low": "6.25", "likely": "6.25", "high": "6.25", "currency": "CNY"}
+    assert found["quota"] == {"nominal": {"gpu": 0.5}, "borrowed": {"gpu": 0}}
+    assert [pod["cards"] for pod in found["placement"][0]["pods"]] == [[3]]

@@ -7,6 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from scheduling.models import Job
 from scheduling.selectors.configured import configured
+from tenants.models import Flavor
 from tests.api.conftest import ClientFor
 from tests.api.problems import code_of, wrong_fields
 from tests.factories import a_finance_user, an_outsider_member
@@ -154,3 +155,36 @@ def test_problems_are_told_in_the_readers_language(client_for: ClientFor) -> Non
 
     assert answer.headers["Content-Language"] == "zh-hans"
     assert wrong_fields(answer) == {"priority": "range"}
+
+
+def test_a_share_of_a_card_is_taken_and_shown_as_its_part(client_for: ClientFor) -> None:
+    """SCH-13: CPU and memory left out are the same part of the card's."""
+    world = a_world()
+    Flavor.objects.filter(pk=world.flavor.pk).update(mode="any")
+    client = client_for(world.member)
+
+    answer = client.post(JOBS, world.body(roles=[world.role(resources={"gpu": 0.5, "vram_per_gpu": 30})]))
+
+    assert answer.status_code == 201, answer.content
+    role = client.get(f"{JOBS}/{answer.json()['id']}").json()["roles"][0]["resources"]
+    assert (role["gpu"], role["vram_per_gpu"], role["cpu"], role["memory"]) == (0.5, 30, 8, 64)
+
+
+def test_a_share_that_no_card_can_hold_is_refused_with_the_most_there_is(client_for: ClientFor) -> None:
+    world = a_world()
+    Flavor.objects.filter(pk=world.flavor.pk).update(mode="any")
+
+    answer = client_for(world.member).post(
+        JOBS, world.body(roles=[world.role(resources={"gpu": 0.5, "vram_per_gpu": 96})])
+    )
+
+    assert wrong_fields(answer) == {"roles[0].resources.vram_per_gpu": "impossible"}
+
+
+def test_where_cards_are_whole_only_a_share_is_refused(client_for: ClientFor) -> None:
+    world = a_world()
+    Flavor.objects.filter(pk=world.flavor.pk).update(mode="whole")
+
+    answer = client_for(world.member).post(JOBS, world.body(roles=[world.role(resources={"gpu": 0.5})]))
+
+    assert wrong_fields(answer) == {"roles[0].resources.gpu": "impossible"}
