@@ -80,7 +80,7 @@ def _flavor(name: str, organisation: Organisation, pools: dict[str, Pool]) -> Fl
         name=spec.name,
         pool=pools[spec.pool],
         card_model=spec.card_model,
-        mode=Flavor.Mode.ANY,
+        mode=Flavor.Mode(spec.mode),
         vram_mib=units.gib_to_mib(spec.vram_gib),
         weight_ppm=units.to_ppm(spec.weight),
         speed_ppm=units.to_ppm(spec.speed),

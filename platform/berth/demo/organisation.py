@@ -1,6 +1,6 @@
 """What the demo organisation is, as data: nodes, flavors, tenants, queues, quota, people, list prices."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
@@ -15,7 +15,7 @@ NODE_MEMORY_GIB: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class FlavorSpec:
-    """A kind of card and its list price per card-hour."""
+    """A kind of card, how it is handed out, and its list price per card-hour."""
 
     name: str
     pool: str
@@ -24,6 +24,7 @@ class FlavorSpec:
     price: Decimal
     weight: Decimal = Decimal(1)
     speed: Decimal = Decimal(1)
+    mode: str = "any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,9 @@ A100: Final = FlavorSpec("a100-80g", "shared", "NVIDIA A100 80GB", 80, Decimal("
 H800: Final = FlavorSpec("h800-80g", "shared", "NVIDIA H800 80GB", 80, Decimal("21.00"), Decimal("1.6"), Decimal("1.8"))
 A100_EXT: Final = FlavorSpec("a100-80g@ext-d", "ext-d", "NVIDIA A100 80GB", 80, Decimal("12.50"))
 
+A100_WHOLE: Final = replace(A100, mode="whole")
+A100_SHARED: Final = replace(A100, name="a100-80g-shared", mode="shared")
+
 ALGO_A: Final = TenantSpec(
     "algo-a",
     "Algorithm A: pre-training",
@@ -97,9 +101,19 @@ ALGO_A: Final = TenantSpec(
             "prod",
             "production",
             "shared",
-            (QuotaSpec("a100-80g", 128, borrowing=0), QuotaSpec("h800-80g", 8, borrowing=0)),
+            (
+                QuotaSpec("a100-80g", 128, borrowing=0),
+                QuotaSpec("h800-80g", 8, borrowing=0),
+                QuotaSpec("a100-80g-shared", 2),
+            ),
         ),
-        QueueSpec("dev", "dev", "development", "shared", (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0))),
+        QueueSpec(
+            "dev",
+            "dev",
+            "development",
+            "shared",
+            (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0), QuotaSpec("a100-80g-shared", 0)),
+        ),
     ),
     cohort="research",
     service_tier="priority",
@@ -114,9 +128,19 @@ ALGO_B: Final = TenantSpec(
             "dev",
             "development",
             "shared",
-            (QuotaSpec("a100-80g", 64, borrowing=64, lending=64), QuotaSpec("h800-80g", 8, borrowing=8)),
+            (
+                QuotaSpec("a100-80g", 64, borrowing=64, lending=64),
+                QuotaSpec("h800-80g", 8, borrowing=8),
+                QuotaSpec("a100-80g-shared", 4),
+            ),
         ),
-        QueueSpec("prod", "prod", "production", "shared", (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0))),
+        QueueSpec(
+            "prod",
+            "prod",
+            "production",
+            "shared",
+            (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0), QuotaSpec("a100-80g-shared", 0)),
+        ),
     ),
     cohort="research",
 )
@@ -126,9 +150,19 @@ DATA_C: Final = TenantSpec(
     "CC-1003",
     (
         QueueSpec(
-            "batch", "dev", "batch", "shared", (QuotaSpec("a100-80g", 64, borrowing=64), QuotaSpec("h800-80g", 0))
+            "batch",
+            "dev",
+            "batch",
+            "shared",
+            (QuotaSpec("a100-80g", 64, borrowing=64), QuotaSpec("h800-80g", 0), QuotaSpec("a100-80g-shared", 2)),
         ),
-        QueueSpec("prod", "prod", "production", "shared", (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0))),
+        QueueSpec(
+            "prod",
+            "prod",
+            "production",
+            "shared",
+            (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0), QuotaSpec("a100-80g-shared", 0)),
+        ),
     ),
     cohort="research",
 )
@@ -144,10 +178,11 @@ EXT_D: Final = TenantSpec(
 )
 
 FULL: Final = Organisation(
-    flavors=(A100, H800, A100_EXT),
+    flavors=(A100_WHOLE, A100_SHARED, H800, A100_EXT),
     nodes=(
         NodeSpec("n{i:03d}", 32, "a100-80g"),
         NodeSpec("h{i:03d}", 2, "h800-80g", rack="r4"),
+        NodeSpec("s{i:03d}", 1, "a100-80g-shared", rack="r4"),
         NodeSpec("x{i:03d}", 2, "a100-80g@ext-d", rack="r5"),
     ),
     tenants=(ALGO_A, ALGO_B, DATA_C, EXT_D),
