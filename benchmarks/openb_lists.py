@@ -75,7 +75,7 @@ def read_contest(folder: Path, name: str, seed: int) -> Contest:
     order = tune(pods, sum(int(node["gpu"]) for node in nodes) * CARD, draw)
     files = {"nodes.csv": _nodes_csv(nodes, draw)}
     cluster = parse_cluster(_cluster_yaml(nodes), "cluster.yaml", files.__getitem__)
-    return Contest(cluster, parse_jobs(_jobs_csv(order), "jobs.csv", cluster, shares=True))
+    return Contest(cluster, parse_jobs(_jobs_csv(order), "jobs.csv", cluster))
 
 
 def tune(pods: list[Row], capacity_m: int, draw: random.Random) -> list[Row]:

@@ -83,7 +83,7 @@ def _read(cluster_file: str, jobs_file: str, policy_file: str | None) -> tuple[C
         invalid.append(error)
     try:
         cluster = parse_cluster(read_text(cluster_file), cluster_file, beside(cluster_file))
-        trace = parse_jobs(read_text(jobs_file), jobs_file, cluster, shares=not policy.queueing)
+        trace = parse_jobs(read_text(jobs_file), jobs_file, cluster)
     except InvalidFileError as error:
         invalid.append(error)
     if invalid or cluster is None or trace is None:

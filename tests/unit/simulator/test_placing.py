@@ -34,7 +34,7 @@ TWO_CARDS = nodes("name: n0, gpus: 2, cpu: 8, memory_gib: 64")
 
 def place(cluster: str | Cluster, rows: list[str], *, preset: str = "placement", seed: int = 0) -> Replay:
     known = parse_cluster(cluster, "cluster.yaml", no_files) if isinstance(cluster, str) else cluster
-    trace = parse_jobs("\n".join((HEADER, *rows)) + "\n", "jobs.csv", known, shares=True)
+    trace = parse_jobs("\n".join((HEADER, *rows)) + "\n", "jobs.csv", known)
     draws = random.Random(seed)
     return place_arrivals(known, trace, parse_policy(preset, "p"), iter(lambda: draws.getrandbits(62), -1))
 
