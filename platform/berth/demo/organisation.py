@@ -85,7 +85,9 @@ class Organisation:
 
 
 A100: Final = FlavorSpec("a100-80g", "shared", "NVIDIA A100 80GB", 80, Decimal("12.50"))
-H800: Final = FlavorSpec("h800-80g", "shared", "NVIDIA H800 80GB", 80, Decimal("21.00"), Decimal("1.6"), Decimal("1.8"))
+H800: Final = FlavorSpec(
+    "h800-80g", "shared", "NVIDIA H800 80GB", 80, Decimal("21.00"), Decimal("1.6"), Decimal("1.8"), mode="whole"
+)
 A100_EXT: Final = FlavorSpec("a100-80g@ext-d", "ext-d", "NVIDIA A100 80GB", 80, Decimal("12.50"))
 
 A100_WHOLE: Final = replace(A100, mode="whole")
