@@ -271,7 +271,7 @@ def test_a_kept_share_starts_on_its_node_when_those_there_have_left() -> None:
 def test_a_share_that_ends_in_time_passes_a_reserved_card_and_a_longer_one_does_not() -> None:
     """SCH-08 for parts of cards: the head needs both cards in 20 minutes."""
     world = cluster(gpus=2).running("r", "a", gpu=0.5, nodes=["n0"], cards=[0], started=600, limit=1800)
-    world.pending("head", "a", gpu=2, submitted=900, priority=600)
+    world.pending("head", "a", gpu=2, submitted=900)
 
     passes = world.pending("j", "a", gpu=0.5, limit=1200).plan()
     waits = world.pending("j", "a", gpu=0.5, limit=1201).plan()
@@ -283,7 +283,7 @@ def test_a_share_that_ends_in_time_passes_a_reserved_card_and_a_longer_one_does_
 def test_a_head_of_shares_holds_a_part_of_a_card_only() -> None:
     world = cluster(gpus=2).running("r", "a", gpu=0.5, nodes=["n0"], cards=[0], started=600, limit=1800)
     world.running("w", "a", gpu=1, nodes=["n0"], cards=[1], started=600, limit=90_000)
-    world.pending("head", "a", gpu=0.6, submitted=900, priority=600)
+    world.pending("head", "a", gpu=0.6, submitted=900)
 
     plan = world.pending("j", "a", gpu=0.4, limit=90_000).plan()
 
