@@ -14,7 +14,7 @@ from scheduling.engine.claims import Claim
 from scheduling.engine.classes import JobClass
 from scheduling.engine.elastic import is_elastic, resizable_role, size_below
 from scheduling.engine.fit import heads_allow, within_pool_share
-from scheduling.engine.nodes import shifted
+from scheduling.engine.free import shifted
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.plan import Resize
 from scheduling.engine.runs import Part

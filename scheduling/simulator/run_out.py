@@ -236,9 +236,7 @@ class RunOut:
             return largest_fitting(job_class.sizes[1:], lambda options: self._fit_smaller(job, kind, options, limits))
         return None
 
-    def _fit_smaller(
-        self, job: int, kind: Kind, options: Sequence[Option], limits: list[dict[int, Free]]
-    ) -> Begun | None:
+    def _fit_smaller(self, job: int, kind: Kind, options: Sequence[Option], limits: list[Leftover]) -> Begun | None:
         """SCH-10: at one of the smaller sizes."""
         job_class = kind.job_class
         for option in options:

@@ -9,7 +9,7 @@ from scheduling.engine.cycle import run_cycle
 from scheduling.engine.policy import PRESETS
 from scheduling.engine.weights import Usage, weigh
 from tests.unit.engine.assembly import NOW_MS
-from tests.unit.engine.builders import World, codes, wait_of
+from tests.unit.engine.builders import Role, World, codes, wait_of
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scheduling", "0015_pool_use"),
+        ("scheduling", "0016_queue_use"),
         ("tenants", "0003_credential_reference"),
     ]
 
