@@ -33,11 +33,21 @@ class CardBook:
         """The cards of one pod, in decision order; nothing for a CPU-only one."""
         if not ask.cards_m:
             return ()
+        if ask.share is None:
+            return self.take_whole(node, ask.cards_m)
+        self._count(node)
+        return self._card_of(node, ask.share.slot)
+
+    def take_whole(self, node: int, cards_m: int) -> tuple[int, ...]:
+        """Cards for a pod that holds them whole."""
+        return self._take(node, cards_m // CARD)
+
+    def _count(self, node: int) -> None:
         if node not in self._free:
             self._free[node] = self._count_free(node)
-        return self._take(node, ask.cards_m // CARD) if ask.share is None else self._card_of(node, ask.share.slot)
 
     def _take(self, node: int, count: int) -> tuple[int, ...]:
+        self._count(node)
         free = self._free[node]
         taken, self._free[node] = tuple(free[:count]), free[count:]
         return taken

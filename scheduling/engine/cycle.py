@@ -114,7 +114,7 @@ def _print_moves(state: State, cards: CardBook) -> tuple[Move, ...]:
                     index=int(snapshot.pods.rank[row]),
                     source=snapshot.nodes.ids[moved.source],
                     target=snapshot.nodes.ids[moved.target],
-                    cards=cards.take(moved.target, state.runs.cards_m[row]),
+                    cards=cards.take_whole(moved.target, state.runs.cards_m[row]),
                 )
             )
     return tuple(moves)

@@ -40,7 +40,10 @@ class TimeShare:
         state = self.state
         for option in job_class.options:
             standing = self.rules.standing(state.quota_after, job_class, option.amounts)
-            if not option.cards_m or standing == Standing.BARRED or not within_pool_share(state, job_class, option):
+            in_parts = any(ask.share is not None for ask in option.gang)
+            if not option.cards_m or in_parts or standing == Standing.BARRED:
+                continue
+            if not within_pool_share(state, job_class, option):
                 continue
             turn = self._turn_of_waiting(job)
 
@@ -98,7 +101,7 @@ class TimeShare:
             writes: list[bool] = state.snapshot.running.checkpoints.tolist()
             latest_ms = state.now_ms - state.policy.quantum_ms - state.policy.restart_cost_ms
             for run in range(len(runs)):
-                due = runs.start_ms[run] <= latest_ms and writes[run]
+                due = runs.start_ms[run] <= latest_ms and writes[run] and run not in runs.shares
                 if due and runs.tier[run] == tier != Tier.PRODUCTION and runs.leaf[run] >= 0:
                     for node, _ in runs.footprint(run):
                         known.setdefault(node, []).append(run)

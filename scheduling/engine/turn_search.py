@@ -10,7 +10,7 @@ from typing import Final
 
 from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
-from scheduling.engine.nodes import Free, shifted
+from scheduling.engine.free import Free, shifted
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.service import Turn
 from scheduling.engine.state import Moved, State
