@@ -16,9 +16,10 @@ import numpy as np
 from scheduling.engine.cards import CardBook
 from scheduling.engine.classes import ClassBook, JobClass
 from scheduling.engine.fit import Verdict, end_of, find_start
+from scheduling.engine.free import Free
 from scheduling.engine.impossible import Capacity
 from scheduling.engine.loans import Lenders
-from scheduling.engine.nodes import Free, pool_bars_starts
+from scheduling.engine.nodes import pool_bars_starts
 from scheduling.engine.opening import open_state
 from scheduling.engine.placement import place_gang
 from scheduling.engine.plan import Plan, Start
@@ -260,7 +261,7 @@ class _FreeCards(CardBook):
                 self._indexes[node].append(index)
         self._promised: dict[int, int] = {}
 
-    def take(self, node: int, cards_m: int) -> tuple[int, ...]:
+    def take_whole(self, node: int, cards_m: int) -> tuple[int, ...]:
         """The lowest ones; they are held once the start is told of."""
         first = self._promised.get(node, 0)
         self._promised[node] = first + cards_m // CARD
@@ -289,6 +290,7 @@ def _is_plain(snapshot: Snapshot, policy: Policy) -> bool:
     queues = all(queue.open and not queue.draining and not queue.strict_expiry for queue in snapshot.queues)
     roles = [role for shape in snapshot.shapes for role in shape.roles]
     whole = all(role.in_gang and role.minimum == role.replicas and role.cards_m % CARD == 0 for role in roles)
+    whole = whole and all(flavor.per_card == 1 for flavor in snapshot.flavors)
     return pools and queues and whole and policy.order in {"tiers", "submit"} and not policy.time_sharing
 
 
