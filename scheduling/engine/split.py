@@ -23,6 +23,7 @@ class Splitter:
 
     def __init__(self, state: State, lenders: Lenders) -> None:
         self._state, self._lenders = state, lenders
+        self._in_parts = state.deals_in_parts()
         self.recharges: list[Recharge] = []
         self.loans: list[LoanChange] = []
         self.now_own: set[int] = set()
@@ -78,7 +79,7 @@ class Splitter:
         """(pod row, new borrowed amount) of as few pods as `delta` milli-cards take."""
         if not delta:
             return
-        in_parts = self._state.deals_in_parts()
+        in_parts = self._in_parts
         state, pods, rising = self._state, self._state.snapshot.pods, delta > 0
         start_ms = state.snapshot.running.start_ms
         for run in sorted(runs, key=lambda each: (int(start_ms[each]), each), reverse=delta > 0):

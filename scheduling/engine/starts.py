@@ -16,14 +16,15 @@ from scheduling.engine.units import CARD, ceil_div
 
 def print_starts(state: State, cards: CardBook, lenders: Lenders) -> tuple[Start, ...]:
     """In decision order."""
-    return tuple(_start(state, cards, lenders, started) for started in state.started)
+    in_parts = state.deals_in_parts()
+    return tuple(_start(state, cards, lenders, started, in_parts=in_parts) for started in state.started)
 
 
-def _start(state: State, cards: CardBook, lenders: Lenders, started: Started) -> Start:
+def _start(state: State, cards: CardBook, lenders: Lenders, started: Started, *, in_parts: bool) -> Start:
     snapshot = state.snapshot
     crossed = levels_crossed(state.table, nodes_of(started.placed))
     own, borrowed = _split(snapshot, started)
-    pods = tuple(_pods(snapshot, cards, started, in_parts=state.deals_in_parts()))
+    pods = tuple(_pods(snapshot, cards, started, in_parts=in_parts))
     return Start(
         job=snapshot.pending.ids[started.job],
         pods=pods,
