@@ -258,8 +258,8 @@ class _Replayer:
         return min([*later, *world.turns_end_ms(now_ms), watch_ms, self._guard_ends_ms(now_ms)])
 
     def _guard_ends_ms(self, now_ms: int) -> int:
-        """When the next run has had its minimum time: from then on it may have to leave."""
-        if not self.policy.preemption or not self.policy.minimum_run_ms or not self.world.running:
+        """When the next run has had its minimum time: from then on it may have to leave. Turns have a time of their own (SCH-27)."""
+        if not self.policy.preemption or self.policy.time_sharing or not self.world.running:
             return NEVER
         ends = self.world.start_ms[np.array(self.world.running, dtype=np.int64)] + self.policy.minimum_run_ms
         return int(ends[ends > now_ms].min(initial=NEVER))
