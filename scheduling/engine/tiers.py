@@ -7,7 +7,7 @@ from scheduling.engine.classes import JobClass
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
 from scheduling.engine.snapshot import Snapshot
-from scheduling.engine.units import ONE_PPM, UNLIMITED, subtract
+from scheduling.engine.units import CARD, ONE_PPM, UNLIMITED, subtract
 from scheduling.engine.vocabulary import Tier
 
 
@@ -71,7 +71,11 @@ class TierRules:
             return UNLIMITED
         factor = self._flavor_factor[column] if column < self._flavors else self._pool_factor[pool]
         nominal = self._tree.own(tenant, column)
-        return nominal if nominal >= UNLIMITED else nominal * ONE_PPM // factor
+        if nominal >= UNLIMITED or factor <= ONE_PPM:
+            return nominal
+        backed = nominal * ONE_PPM // factor
+        # What backs a nominal are whole cards: nothing physical is two thirds of one.
+        return backed // CARD * CARD if column < self._flavors else backed
 
     def over_backed(self, use: QuotaUse, tenant: int, column: int, pool: int, ask: int = 0) -> int:
         """What the tenant's queues hold of a column, all tiers and `ask` together, above its physically backed part (SCH-15)."""

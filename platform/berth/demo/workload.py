@@ -56,7 +56,7 @@ class Habit:
 
 HABITS: Final = (
     Habit(
-        "algo-a", "prod", "production", 5.0, ((2, 8, 4), (4, 8, 4), (6, 8, 1)), (4, 11, 30),
+        "algo-a", "prod", "production", 4.2, ((2, 8, 4), (4, 8, 4), (6, 8, 1)), (4, 11, 30),
         ("llm-pretrain-7b", "llm-pretrain-13b", "moe-ablation", "tokenizer-sweep", "vision-pretrain"),
     ),
     Habit(

@@ -112,6 +112,16 @@ def test_production_may_use_the_physically_backed_part_of_nominal_only() -> None
     assert set(started(world.pending("j", "a", replicas=12, gpu=1).plan())) == {"j"}
 
 
+def test_what_backs_a_nominal_are_whole_cards() -> None:
+    """SCH-15: floor(10 ÷ 1.2) = 8 cards, not 8.333."""
+    world = World(nodes=2).pool("main", factor_ppm=1_200_000).tenant("a", nominal=10)
+    world.running("r", "a", gpu=6, tier="production", nodes=["n000"])
+
+    wait = wait_of(world.pending("j", "a", gpu=4, tier="production").plan(), "j")
+
+    assert (wait.have["gpu"], wait.short["gpu"]) == (2_000, 2_000)
+
+
 def test_two_queues_of_a_tenant_share_its_nominal_as_own() -> None:
     """DESIGN section 4: only what crosses the tenant's boundary is borrowed."""
     world = World(nodes=2).tenant("a", queues=("x", "y"), nominal=8).queue("a/y", nominal=4).tenant("b", nominal=4)
