@@ -128,8 +128,11 @@ def _ask(job: Job) -> dict[str, Any]:
 
 
 @st.composite
-def scenes(draw: st.DrawFn, *, gpus: tuple[float, ...] = (1, 1, 2, 4)) -> Scene:
-    """2-5 nodes of 1-8 cards, 2-4 tenants in one or two cohorts, running jobs that fit, a handful waiting; `gpus` are asked a pod."""
+def scenes(draw: st.DrawFn, *, gpus: tuple[float, ...] = (1, 1, 2, 4), sizes: bool = True) -> Scene:
+    """2-5 nodes of 1-8 cards, 2-4 tenants in one or two cohorts, running jobs that fit, a handful waiting.
+
+    `gpus` are asked a pod; with `sizes` some jobs may run with fewer pods.
+    """
     nodes = tuple(
         (f"n{index}", draw(st.sampled_from((1, 2, 4, 8))), f"r{index % 2}") for index in range(draw(st.integers(2, 5)))
     )  # fmt: skip
@@ -145,7 +148,7 @@ def scenes(draw: st.DrawFn, *, gpus: tuple[float, ...] = (1, 1, 2, 4)) -> Scene:
         for index in range(draw(st.integers(2, 4)))
     )  # fmt: skip
     names = [queue[0] for queue in queues]
-    jobs = [draw(_jobs(index, names, gpus)) for index in range(draw(st.integers(1, 14)))]
+    jobs = [draw(_jobs(index, names, gpus, sizes=sizes)) for index in range(draw(st.integers(1, 14)))]
     split = draw(st.integers(0, len(jobs)))
     running, rest = _fill(nodes, jobs[:split])
     return Scene(
@@ -163,11 +166,11 @@ def _reservations(tenants: list[str]) -> st.SearchStrategy[tuple[tuple[str, str,
     return st.one_of(st.just(()), st.just(()), st.lists(row, max_size=2).map(tuple))
 
 
-def _jobs(index: int, tenants: list[str], gpus: tuple[float, ...]) -> st.SearchStrategy[Job]:
+def _jobs(index: int, tenants: list[str], gpus: tuple[float, ...], *, sizes: bool) -> st.SearchStrategy[Job]:
     return st.builds(
         Job,
         id=st.just(f"j{index:02d}"), queue=st.sampled_from(tenants), tier=st.sampled_from(TIERS), pods=st.sampled_from((1, 1, 1, 2, 3)),
-        gpu=st.sampled_from(gpus), vram=st.sampled_from((0, 0, 10)) if min(gpus) < 1 else st.just(0), priority=st.sampled_from((100, 500, 950)), minimum=st.sampled_from((None, None, 1)) if min(gpus) >= 1 else st.none(), age=st.integers(1, 200_000),
+        gpu=st.sampled_from(gpus), vram=st.sampled_from((0, 0, 10)) if min(gpus) < 1 else st.just(0), priority=st.sampled_from((100, 500, 950)), minimum=st.sampled_from((None, None, 1)) if sizes and min(gpus) >= 1 else st.none(), age=st.integers(1, 200_000),
         limit=st.sampled_from((None, None, 300, 250_000)),
         topology=st.sampled_from((("none", ""), ("none", ""), ("preferred", "rack"), ("required", "rack"), ("required", "host"))),
     )  # fmt: skip
