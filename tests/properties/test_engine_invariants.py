@@ -14,7 +14,7 @@ from tests.properties.engine_worlds import Scene, scenes
 from tests.unit.engine.builders import NOW_MS
 
 MOST_CYCLES = 24
-quick = settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 presets = st.sampled_from(sorted(PRESETS))
 worlds = st.one_of(scenes(), scenes(gpus=(0.2, 0.5, 0.5, 0.7, 1, 2)))
 """Whole cards only, and shares of cards among them (SCH-13)."""
@@ -52,7 +52,7 @@ def test_a_cycle_leaves_the_snapshot_as_it_was(scene: Scene) -> None:
     assert pickle.dumps(snapshot) == before
 
 
-@quick
+@settings(quick, derandomize=True)
 @given(scene=scenes(sizes=False))
 def test_whoever_cards_were_freed_for_starts_when_they_are_free(scene: Scene) -> None:
     """SCH-17: nobody is evicted for a job that cannot start then. Of whole cards and fixed sizes alone.

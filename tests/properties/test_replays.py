@@ -82,7 +82,7 @@ class Watcher:
         return plan
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(jobs=st.lists(job, min_size=1, max_size=14), preset=st.sampled_from(sorted(PRESETS)))
 def test_a_replay_keeps_the_invariants_and_comes_to_an_end(jobs: list[tuple[object, ...]], preset: str) -> None:
     rows = [
@@ -99,7 +99,7 @@ def test_a_replay_keeps_the_invariants_and_comes_to_an_end(jobs: list[tuple[obje
     assert result.meters.borrowed_m == 0
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(jobs=st.lists(job, min_size=1, max_size=14), preset=st.sampled_from(sorted(PRESETS)))
 def test_what_is_plain_is_what_the_engine_would_decide(jobs: list[tuple[object, ...]], preset: str) -> None:
     rows = [
@@ -116,7 +116,7 @@ def test_what_is_plain_is_what_the_engine_would_decide(jobs: list[tuple[object, 
     assert summarise(told) == summarise(asked)
 
 
-@settings(max_examples=30, derandomize=True, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(jobs=st.lists(job, min_size=4, max_size=20))
 def test_a_strict_line_is_decided_alike_from_its_front_and_as_a_whole(jobs: list[tuple[object, ...]]) -> None:
     rows = [
