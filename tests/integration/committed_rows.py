@@ -6,6 +6,8 @@ known to no model.
 
 from django.db import connection, connections
 
+from berth.common import clock
+
 KEPT = ("django_migrations", "django_content_type", "auth_permission", "django_site")
 _EMPTY = """
 DO $$
@@ -34,3 +36,4 @@ def empty_database() -> None:
     with connection.cursor() as cursor:
         cursor.execute(_EMPTY.format(kept=kept))
     connections["simulated"].close()
+    clock.forget()

@@ -66,6 +66,8 @@ class Scene:
 
 
 def build_scene() -> Scene:
+    """The organisation at noon of the 15th: hours of use before `now` lie in one month and one day wherever the tests run."""
+    clock.set_business_time(clock.wall_now().replace(day=15, hour=4, minute=0, second=0, microsecond=0), scale=1)
     now = clock.now().replace(microsecond=0)
     cluster = Cluster.objects.create(name="c1")
     pool = Pool.objects.create(name="a100-shared", cluster=cluster)
