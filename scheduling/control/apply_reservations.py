@@ -1,6 +1,6 @@
 """Reservations that the cycle makes itself, for backfill heads and for jobs that cards are kept for (SCH-08, SCH-17)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from scheduling.engine.plan import Release, Reserve
@@ -19,13 +19,17 @@ def apply_reservations(reserves: Sequence[Reserve], releases: Sequence[Release],
         Reservation.objects.filter(pk__in=ids, released_at__isnull=True).update(released_at=now, why=why)
     made = Reservation.objects.bulk_create([_row(reserve, now) for reserve in reserves], BATCH)
     ReservationNode.objects.bulk_create(
-        [
-            ReservationNode(reservation=row, node_id=node, cards=cards)
-            for row, reserve in zip(made, reserves, strict=True)
-            for node, cards in sorted((dict.fromkeys(reserve.nodes, 0) | dict(reserve.cards)).items())
-        ],
+        [each for row, reserve in zip(made, reserves, strict=True) for each in _places(row, reserve)],
         BATCH,
     )
+
+
+def _places(row: Reservation, reserve: Reserve) -> Iterator[ReservationNode]:
+    """A row for each (node, role, card) with its pods; the node's cards stand in its first row."""
+    cards = dict(reserve.cards)
+    for role, node, card, pods in reserve.pods:
+        kept = cards.pop(node, 0)
+        yield ReservationNode(reservation=row, node_id=node, cards=kept, role=role, card=card, pods=pods)
 
 
 def _row(reserve: Reserve, now: datetime) -> Reservation:

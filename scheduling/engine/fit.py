@@ -7,9 +7,11 @@ from typing import NamedTuple
 from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
 from scheduling.engine.elastic import largest_fitting
+from scheduling.engine.free import Limits
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.quota import Amount
 from scheduling.engine.reservations import beside_kept
+from scheduling.engine.seats import Seat, sit_again
 from scheduling.engine.snapshot import Shape
 from scheduling.engine.state import Started, State
 from scheduling.engine.tiers import Standing, TierRules, borrowed_part
@@ -46,10 +48,12 @@ def find_start(
     *,
     only: Set[int] | None = None,
     options: Sequence[Option] | None = None,
+    seats: Sequence[Seat] = (),
 ) -> Fit:
     """The first flavor choice that fits now, choices inside nominal before those that borrow; else how near it came.
 
-    `options` are those of a smaller size; without them the full one is looked at.
+    `options` are those of a smaller size; without them the full one is looked at. `only` and `seats` are where it may be: on these
+    nodes, or on these very seats.
     """
     closest = _BARRED
     choices = job_class.options if options is None else options
@@ -58,7 +62,7 @@ def find_start(
         for standing, option in standings:
             if standing is not wanted:
                 continue
-            fit = _try(state, rules, job_class, option, ends_ms, only)
+            fit = _try(state, rules, job_class, option, ends_ms, only, seats)
             if fit.verdict == Verdict.FITS:
                 return fit
             if _CLOSENESS[fit.verdict] > _CLOSENESS[closest.verdict]:
@@ -78,7 +82,13 @@ def find_smaller(state: State, rules: TierRules, job_class: JobClass, ends_ms: i
 
 
 def _try(
-    state: State, rules: TierRules, job_class: JobClass, option: Option, ends_ms: int, only: Set[int] | None
+    state: State,
+    rules: TierRules,
+    job_class: JobClass,
+    option: Option,
+    ends_ms: int,
+    only: Set[int] | None,
+    seats: Sequence[Seat],
 ) -> Fit:
     leaf, amounts = job_class.leaf, option.amounts
     if not state.quota.allows(leaf, amounts) or not state.quota_after.allows(leaf, amounts):
@@ -89,13 +99,21 @@ def _try(
         return Fit(Verdict.NODES, option)
     limits = state.limits_for(job_class, ends_ms)
     if heads_allow(state, rules, job_class, amounts, ends_ms):
-        placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool, limits=limits, only=only)
+        placed = _place(state, job_class, option, limits, only, seats)
         if placed is not None:
             return Fit(Verdict.FITS, option, placed)
         if not limits:
             return Fit(Verdict.NODES, option)
-    placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool, only=only)
+    placed = _place(state, job_class, option, (), only, seats)
     return Fit(Verdict.NODES if placed is None else Verdict.RESERVED, option)
+
+
+def _place(
+    state: State, job_class: JobClass, option: Option, limits: Limits, only: Set[int] | None, seats: Sequence[Seat]
+) -> Placed | None:
+    if seats:
+        return sit_again(state.usable, option, seats, limits=limits)
+    return place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool, limits=limits, only=only)
 
 
 def heads_allow(state: State, rules: TierRules, job_class: JobClass, amounts: Sequence[Amount], ends_ms: int) -> bool:

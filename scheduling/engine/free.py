@@ -65,12 +65,19 @@ def use_slot(on: dict[int, Slots], hold: ShareHold, pods: int) -> int:
     return 0 if there else -CARD
 
 
-def common(one: Slots, other: Slots) -> Slots:
-    """Cards open to shares in both pictures, with what both leave of them."""
+def common(one: Slots, other: Slots, spare: tuple[int, int] = (0, 0)) -> Slots:
+    """Cards open to shares in both pictures, with what both leave of them.
+
+    `spare` are the milli-cards free as a whole in one and in the other picture alone: a card that only one picture has opened is
+    open in both where the other has such a card to open.
+    """
     both = {}
     for slot in sorted(one.keys() & other.keys()):
         (cards_m, vram_mib, tenant), (others_m, others_mib, others) = one[slot], other[slot]
         both[slot] = (max(cards_m, others_m), max(vram_mib, others_mib), tenant if tenant == others else MIXED)
+    for mine, others_slots, room_m in ((one, other, spare[1]), (other, one, spare[0])):
+        alone = sorted(mine.keys() - others_slots.keys()) if room_m >= CARD else []
+        both.update((slot, mine[slot]) for slot in alone[: room_m // CARD])
     return both
 
 

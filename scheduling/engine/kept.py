@@ -1,18 +1,20 @@
 """SCH-17: freed cards are kept for the job they were freed for, from cycle to cycle, until it starts.
 
-The reservation in the snapshot names the nodes. At the beginning of a cycle every kept job gets its place back in the picture of
+The reservation in the snapshot names the place pod by pod (or its nodes alone, where a file wrote it). At the beginning of a cycle every kept job gets its place back in the picture of
 *after*, and starts if those who stood in its way have left. A promise that cannot be honoured any more (a node failed, quota was
 lowered) is released, and the job competes like any other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
+from scheduling.engine.asks import Option
 from scheduling.engine.classes import ClassBook, JobClass
-from scheduling.engine.fit import Verdict, commit_start, end_of, find_start
+from scheduling.engine.fit import Fit, Verdict, commit_start, end_of, find_start
 from scheduling.engine.placement import Placed, cards_on, nodes_of, place_gang
 from scheduling.engine.plan import Release, Reserve
 from scheduling.engine.quota import Amount
+from scheduling.engine.seats import option_of, seats_of, sit_again
 from scheduling.engine.snapshot import Reservation
 from scheduling.engine.state import Kept, State
 from scheduling.engine.tiers import Standing, TierRules
@@ -45,17 +47,29 @@ class Promises:
         return {job for job in list(self._carried) if self._start(job)}
 
     def _keep_again(self, job: int, reservation: Reservation) -> bool:
-        """On the nodes it had; where one of them is no use any more, on whatever will be free."""
-        job_class = self._class_of(job)
+        """On the seats it had: another place or size could be what a later reservation is for. Where they are no use any more,
+        on its nodes, then on whatever will be free."""
+        job_class, after = self._class_of(job), self._state.after
+        sizes = [option for options in job_class.sizes for option in options]
+        same = option_of(sizes, reservation.pods, after)
+        if same is not None and self._allows(job_class, same):
+            placed = sit_again(after, same, reservation.pods)
+            if placed is not None:
+                self._state.keep(self._kept(job, job_class, placed, same.amounts))
+                return True
         for options, only in product(job_class.sizes, (frozenset(reservation.nodes), None)):
             for option in options:
-                allowed = self._rules.standing(self._state.quota_after, job_class, option.amounts) != Standing.BARRED
-                if allowed and self._state.quota_after.allows(job_class.leaf, option.amounts):
-                    placed = place_gang(self._state.after, option.gang, job_class.shape, pool=job_class.pool, only=only)
+                if self._allows(job_class, option):
+                    placed = place_gang(after, option.gang, job_class.shape, pool=job_class.pool, only=only)
                     if placed is not None:
                         self._state.keep(self._kept(job, job_class, placed, option.amounts))
                         return True
         return False
+
+    def _allows(self, job_class: JobClass, option: Option) -> bool:
+        use = self._state.quota_after
+        standing = self._rules.standing(use, job_class, option.amounts)
+        return standing != Standing.BARRED and use.allows(job_class.leaf, option.amounts)
 
     def _kept(self, job: int, job_class: JobClass, placed: Placed, amounts: tuple[Amount, ...]) -> Kept:
         return Kept(job, job_class, placed, amounts, self._state.freed_ms(placed))
@@ -64,14 +78,23 @@ class Promises:
         state = self._state
         kept = state.forget(job)
         ends_ms = end_of(int(state.snapshot.pending.limit_ms[job]), state.now_ms)
-        for options, only in product(kept.job_class.sizes, (frozenset(nodes_of(kept.placed)), None)):
-            fit = find_start(state, self._rules, kept.job_class, ends_ms, only=only, options=options)
+        for fit in self._ways(kept, ends_ms):
             if fit.verdict == Verdict.FITS:
                 commit_start(state, self._rules, job, kept.job_class, fit, ends_ms)
                 self.releases.append(Release(self._carried.pop(job).id, STARTED))
                 return True
         state.keep(kept)
         return False
+
+    def _ways(self, kept: Kept, ends_ms: int) -> Iterator[Fit]:
+        """Where it may start now: the largest size first, on its own nodes before others, at last on its very seats."""
+        state, rules, job_class = self._state, self._rules, kept.job_class
+        for options, only in product(job_class.sizes, (frozenset(nodes_of(kept.placed)), None)):
+            yield find_start(state, rules, job_class, ends_ms, only=only, options=options)
+        seats = seats_of(kept.placed)
+        same = option_of([option for options in job_class.sizes for option in options], seats, state.usable)
+        if same is not None:
+            yield find_start(state, rules, job_class, ends_ms, options=(same,), seats=seats)
 
     def _class_of(self, job: int) -> JobClass:
         pending = self._state.snapshot.pending
@@ -82,7 +105,7 @@ class Promises:
         reserves = []
         for job, kept in self._state.kept.items():
             carried = self._carried.get(job)
-            if carried is not None and tuple(sorted(carried.nodes)) == nodes_of(kept.placed):
+            if carried is not None and _is_same(carried, kept.placed):
                 continue
             if carried is not None:
                 self.releases.append(Release(carried.id, MOVED))
@@ -92,6 +115,13 @@ class Promises:
                 )
             )
         return reserves
+
+
+def _is_same(carried: Reservation, placed: Placed) -> bool:
+    """A reservation that names no pods is as good as its nodes; a card that shares opened may have got its index since."""
+    if carried.pods:
+        return tuple(sorted(carried.pods)) == seats_of(placed)
+    return tuple(sorted(carried.nodes)) == nodes_of(placed)
 
 
 def print_reserve(
@@ -104,6 +134,7 @@ def print_reserve(
         kind=kind, job=snapshot.pending.ids[job], from_ms=from_ms, to_ms=to_ms,
         nodes=tuple(snapshot.nodes.ids[node] for node in nodes_of(placed)),
         cards=tuple((snapshot.nodes.ids[node], cards_m) for node, cards_m in cards_on(placed).items()),
+        pods=tuple((role, snapshot.nodes.ids[node], card, pods) for role, node, card, pods in seats_of(placed)),
         amounts={_key(columns[column]): amount for column, amount in amounts},
     )  # fmt: skip
 

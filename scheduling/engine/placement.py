@@ -116,7 +116,7 @@ def _place_in_turn(
     """Each role sees what the ones before it took; the book is put back before returning."""
     taken: list[Placed] = []
     for ask in asks:
-        bounds = [*limits, *_left_of_limits(limits, [entry for placed in taken for entry in placed])]
+        bounds = [*limits, *left_of_limits(limits, [entry for placed in taken for entry in placed])]
         counts = pack_narrowest(book.table, list_hosts(book, ask, pool, limits=bounds, only=only), ask.count)
         if counts is None:
             break
@@ -129,7 +129,7 @@ def _place_in_turn(
     return taken if len(taken) == len(asks) else None
 
 
-def _left_of_limits(limits: Limits, taken: Sequence[tuple[PodAsk, Counts]]) -> list[Leftover]:
+def left_of_limits(limits: Limits, taken: Sequence[tuple[PodAsk, Counts]]) -> list[Leftover]:
     """Limits after the roles placed so far, for the nodes that they share."""
     lowered = []
     for limit in limits:

@@ -81,7 +81,10 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Cards kept: for evictors' askers (`kept-for-job`) and for backfill heads (`backfill`, from its earliest start)."""
+    """Cards kept: for evictors' askers (`kept-for-job`) and for backfill heads (`backfill`, from its earliest start).
+
+    `pods` are (role, node, card, pods) as in `snapshot.Reservation`.
+    """
 
     kind: ReservationKind
     job: Id
@@ -89,6 +92,7 @@ class Reserve:
     to_ms: int
     nodes: tuple[Id, ...]
     cards: tuple[tuple[Id, int], ...] = ()
+    pods: tuple[tuple[str, Id, int, int], ...] = ()
     amounts: Amounts = field(default_factory=dict)
 
 

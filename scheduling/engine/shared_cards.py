@@ -66,10 +66,15 @@ def _fullest(ask: PodAsk, free: Sequence[int], slots: Sequence[Slots], fresh: in
     return fresh if all(cards >= CARD for cards in free) else None
 
 
-def slots_on(book: "NodeBook", node: int, ask: PodAsk, limits: Limits, most: int) -> list[int]:
-    """Cards of the node for as many of the shares as it can take now, `most` of them at most."""
+def slots_on(
+    book: "NodeBook", node: int, ask: PodAsk, limits: Limits, most: int, *, card: int | None = None
+) -> list[int]:
+    """Cards of the node for as many of the shares as it can take now, `most` of them at most; only `card`, where shares hold it."""
     cpu, memory, room = book.cpu[node], book.memory[node], min(most, book.pods[node])
-    pictures: list[Picture] = [(book.cards[node], book.slots.get(node, {}))]
+    open_to_shares = book.slots.get(node, {})
+    pictures: list[Picture] = [(book.cards[node], open_to_shares)]
+    if card in open_to_shares:
+        pictures = [(0, {card: open_to_shares[card]})]
     for limit in limits:
         if node in limit:
             cards, cpu_left, memory_left, pods_left = limit[node]

@@ -288,7 +288,11 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """SCH-18 and kept cards: `amount_m` of `flavor` (or whole `nodes`) for a queue, tier or job during [from_ms, to_ms)."""
+    """SCH-18 and kept cards: `amount_m` of `flavor` (or whole `nodes`) for a queue, tier or job during [from_ms, to_ms).
+
+    `pods` say what is kept for a job: (role, node, card, pods). A share's card is its index on the node, below 0 for one that the
+    shares open; 0 where whole cards are kept.
+    """
 
     id: Id
     kind: ReservationKind
@@ -301,6 +305,7 @@ class Reservation:
     tier: int = -1
     job: Id | None = None
     cards: tuple[tuple[int, int], ...] = ()
+    pods: tuple[tuple[str, int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

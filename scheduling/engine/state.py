@@ -141,7 +141,8 @@ class State:
             free = (min(free[0], after[0]), min(free[1], after[1]), min(free[2], after[2]), min(free[3], after[3]))
         self.usable.put(node, free)
         if self.free.slots or self.after.slots or self.usable.slots:
-            self.usable.put_slots(node, common(self.free.slots.get(node, {}), self.after.slots.get(node, {})))
+            spare = self.free.cards[node] - free[0], self.after.cards[node] - free[0]
+            self.usable.put_slots(node, common(self.free.slots.get(node, {}), self.after.slots.get(node, {}), spare))
 
     def vacate(self, run: int, book: NodeBook, use: QuotaUse, sign: int = 1) -> None:
         """Take a run out of one picture (sign -1: put it back)."""

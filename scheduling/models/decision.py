@@ -194,11 +194,17 @@ class Reservation(models.Model):
 
 
 class ReservationNode(models.Model):
-    """A node, or `cards` of it, that a reservation keeps."""
+    """A node, or `cards` milli-cards of it, that a reservation keeps; where it is a job's, for `pods` of which `role`.
+
+    `card` is the card's index where the pods have shares of one, below 0 for a card that they will open.
+    """
 
     reservation = models.ForeignKey(Reservation, on_delete=models.CASCADE, related_name="kept")
     node = models.ForeignKey(Node, on_delete=models.CASCADE)
     cards = models.PositiveIntegerField(default=0)
+    role = models.CharField(max_length=40, blank=True, default="")
+    card = models.IntegerField(default=0)
+    pods = models.PositiveIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"{self.node_id}: {self.cards}"

@@ -88,11 +88,14 @@ def _with_loan_ends(running: Running, loans: tuple[Loan, ...]) -> Running:
 def _read_reservations(now: datetime, cluster: ClusterTables, tree: TreeTables) -> tuple[Reservation, ...]:
     node_index = {int(pk): i for i, pk in enumerate(cluster.nodes.ids)}
     kept: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for reservation, node, cards in fetch(
-        "SELECT k.reservation_id, k.node_id, k.cards FROM scheduling_reservationnode k"
+    seats: dict[int, list[tuple[str, int, int, int]]] = defaultdict(list)
+    for reservation, node, cards, role, card, pods in fetch(
+        "SELECT k.reservation_id, k.node_id, k.cards, k.role, k.card, k.pods FROM scheduling_reservationnode k"
         " JOIN scheduling_reservation r ON r.id = k.reservation_id WHERE r.released_at IS NULL ORDER BY k.node_id, k.id"
     ):
         kept[reservation].append((node_index[node], cards))
+        if pods:
+            seats[reservation].append((role, node_index[node], card, pods))
     rows = fetch(
         f"SELECT id, kind, {ms_of('from_at')}, coalesce({ms_of('to_at')}, {NEVER}), flavor_id, amount_m, queue_id, tier, job_id"  # noqa: S608
         " FROM scheduling_reservation WHERE released_at IS NULL AND (to_at IS NULL OR to_at > %s) ORDER BY id",
@@ -106,11 +109,12 @@ def _read_reservations(now: datetime, cluster: ClusterTables, tree: TreeTables) 
             to_ms=end,
             flavor=cluster.flavor_index.get(flavor, -1),
             amount_m=amount,
-            nodes=tuple(node for node, _cards in kept[pk]),
+            nodes=tuple(dict.fromkeys(node for node, _cards in kept[pk])),
             queue=tree.queue_index.get(queue, -1),
             tier=TIERS.get(tier, -1),
             job=job,
             cards=tuple((node, cards) for node, cards in kept[pk] if cards),
+            pods=tuple(sorted(seats[pk])),
         )
         for pk, kind, start, end, flavor, amount, queue, tier, job in rows
     )

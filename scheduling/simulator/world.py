@@ -238,6 +238,7 @@ class World:
                 queue=int(self.trace.queue[self.number(reserve.job)]),
                 job=reserve.job,
                 cards=tuple((nodes[str(node)], amount) for node, amount in reserve.cards),
+                pods=tuple((role, nodes[str(node)], card, pods) for role, node, card, pods in reserve.pods),
             )
             for reserve in plan.reserves
             if reserve.kind is ReservationKind.KEPT_FOR_JOB

@@ -5,7 +5,7 @@ from django.db import IntegrityError, transaction
 
 from berth.common import clock
 from scheduling.cluster.virtual import SetCardHealth
-from scheduling.models import Job, Lease, LeaseSegment, Pod, SimulatedPod
+from scheduling.models import Job, Lease, LeaseSegment, Pod, Reservation, SimulatedPod
 from tenants.models import Flavor, Queue, Quota
 from tests.integration.loop_scene import Scene
 
@@ -136,3 +136,24 @@ def test_a_borrowed_share_is_lent_whole_and_turns_own_with_the_quota(shared: Sce
 
     assert list(Lease.objects.filter(run__job=job).values_list("borrowed", flat=True)) == [False]
     assert not shared.run_of(job).loans.filter(ended_at=None).exists()
+
+
+def test_two_shares_that_a_card_was_freed_for_start_on_it_together(shared: Scene) -> None:
+    """SCH-17: the place is kept through the grace with the card that they will open, and the plan goes on to say the same."""
+    lender, borrower = shared.a_queue(1), shared.a_queue(1, tier="development")
+    lent = [shared.submit(borrower, cards=1, seconds=None) for _ in range(2)]
+    shared.turn()
+    shared.go_on(5)
+    assert shared.states(*lent) == ["running", "running"]
+
+    asked = [share(shared, lender, seconds=None) for _ in range(2)]
+    shared.go_on(5)
+    kept = Reservation.objects.filter(kind="kept-for-job", released_at__isnull=True)
+    places = sorted(kept.values_list("job", "kept__role", "kept__card", "kept__pods", "kept__cards"))
+    for _ in range(2):
+        shared.go_on(5)
+
+    assert places == [(job.pk, "worker", -1, 1, 500) for job in asked]
+    assert shared.states(*asked) == ["running", "running"]
+    assert held(asked[0])[0][0] == held(asked[1])[0][0]
+    assert set(Reservation.objects.filter(kind="kept-for-job").values_list("why", flat=True)) == {"started"}

@@ -32,14 +32,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Scene:
-    """`kept` are (job, nodes) reservations that earlier plans made."""
+    """`kept` are (job, nodes, pods) reservations that earlier plans made."""
 
     nodes: tuple[tuple[str, int, str], ...]
     cohorts: tuple[tuple[str, str | None, int | None], ...]
     queues: tuple[tuple[str, str, int, int | None, int | None], ...]
     running: tuple[Job, ...]
     pending: tuple[Job, ...]
-    kept: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    kept: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, str, int, int], ...]], ...] = ()
     order: tuple[int, ...] = field(default=())
     factor_pct: int = 100
     measured_pct: int | None = None
@@ -82,8 +82,8 @@ class Scene:
             world.pending(job.id, job.queue, **_ask(job))
         for place, (queue, tier, gpu, kind, ago) in enumerate(self.reserved):
             world.reserved(f"r{place}", queue=queue, tier=tier, gpu=gpu, kind=kind, ago=ago)
-        for job, nodes in rows["kept"]:
-            world.kept(f"keep-{job}", job, nodes)
+        for job, nodes, pods in rows["kept"]:
+            world.kept(f"keep-{job}", job, nodes, pods)
         return world
 
     def after(self, plan: Plan) -> "Scene":
@@ -102,7 +102,11 @@ class Scene:
         released = {release.reservation for release in plan.releases}
         kept = [row for row in self.kept if f"keep-{row[0]}" not in released]
         kept += [
-            (str(row.job), tuple(str(node) for node in row.nodes))
+            (
+                str(row.job),
+                tuple(str(node) for node in row.nodes),
+                tuple((role, str(node), card, count) for role, node, card, count in row.pods),
+            )
             for row in plan.reserves
             if row.kind == ReservationKind.KEPT_FOR_JOB
         ]

@@ -52,13 +52,10 @@ def test_a_cycle_leaves_the_snapshot_as_it_was(scene: Scene) -> None:
     assert pickle.dumps(snapshot) == before
 
 
-@settings(quick, derandomize=True)
-@given(scene=scenes(sizes=False))
+@quick
+@given(scene=worlds)
 def test_whoever_cards_were_freed_for_starts_when_they_are_free(scene: Scene) -> None:
-    """SCH-17: nobody is evicted for a job that cannot start then. Of whole cards and fixed sizes alone.
-
-    A place kept by node does not say which part of a card it is, nor which of a job's sizes: those may wait one cycle more.
-    """
+    """SCH-17: nobody is evicted for a job that cannot start then."""
     plan = scene.world().plan()
     promised = {wait.job for wait in plan.waits if wait.code == WaitCode.KEPT_FOR_PREEMPTED}
 

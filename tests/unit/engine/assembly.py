@@ -312,8 +312,9 @@ class Assembly:
                 to_ms=NEVER,
                 job=job,
                 nodes=tuple(self.node_names.index(node) for node in sorted(nodes)),
+                pods=tuple((role, self.node_names.index(node), card, count) for role, node, card, count in pods),
             )
-            for name, job, nodes in sorted(self.world.kept_rows)
+            for name, job, nodes, pods in sorted(self.world.kept_rows)
         )
 
 

@@ -46,7 +46,7 @@ class World:
         self.running_rows: dict[str, Job] = {}
         self.loans_rows: list[dict[str, Any]] = []
         self.reserved_rows: list[tuple[str, str, str, float, Sequence[str], str, float, float, str]] = []
-        self.kept_rows: list[tuple[str, str, Sequence[str]]] = []
+        self.kept_rows: list[tuple[str, str, Sequence[str], Sequence[tuple[str, str, int, int]]]] = []
         self.evictions_rows: list[tuple[str, str, str, float]] = []
         self.flavor(flavor)
         for index in range(nodes):
@@ -169,8 +169,11 @@ class World:
         )
         return self
 
-    def kept(self, reservation: str, job: str, nodes: Sequence[str]) -> "World":
-        self.kept_rows.append((reservation, job, nodes))
+    def kept(
+        self, reservation: str, job: str, nodes: Sequence[str], pods: Sequence[tuple[str, str, int, int]] = ()
+    ) -> "World":
+        """`pods` are (role, node, card, pods)."""
+        self.kept_rows.append((reservation, job, nodes, pods))
         return self
 
     def reserved(

@@ -97,3 +97,31 @@ def test_a_promise_that_quota_no_longer_covers_is_released() -> None:
 
     assert [(release.reservation, release.why) for release in plan.releases] == [("k1", "cannot-be-kept")]
     assert codes(plan) == {"j": "impossible"}
+
+
+def test_two_shares_kept_on_one_card_do_not_wait_for_each_other() -> None:
+    """SCH-13: the card is opened by the first of them, in the picture of now as in that of after."""
+    world = World(nodes=1, gpus=1).tenant("a", nominal=1)
+    for name in ("one", "two"):
+        world.pending(name, "a", gpu=0.5).kept(f"k-{name}", name, ["n000"], [("worker", "n000", -1, 1)])
+
+    plan = world.plan()
+
+    assert started(plan) == {"one": ("n000",), "two": ("n000",)}
+    assert start_of(plan, "one").pods[0].cards == start_of(plan, "two").pods[0].cards
+
+
+def test_a_place_kept_for_a_smaller_size_stays_one_of_that_size() -> None:
+    """SCH-10: the place of the full size would be what another job's cards are kept for."""
+    world = World(nodes=2).tenant("a", nominal=16).running("r", "a", gpu=8, nodes=["n000"], leaving_in=60)
+    world.running("s", "a", gpu=8, nodes=["n001"], leaving_in=60)
+    world.pending("elastic", "a", replicas=2, minimum=1, gpu=8).kept(
+        "k1", "elastic", ["n001"], [("worker", "n001", 0, 1)]
+    )
+    world.pending("other", "a", gpu=8, priority=100).kept("k2", "other", ["n000"], [("worker", "n000", 0, 1)])
+
+    plan = world.plan()
+
+    assert codes(plan) == {"elastic": "kept-for-preempted", "other": "kept-for-preempted"}
+    assert not plan.reserves
+    assert not plan.releases
