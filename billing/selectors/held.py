@@ -103,7 +103,7 @@ def going_on_of(*, tenant_id: int | None = None, job_ids: Sequence[int] | None =
         found = found.filter(run__job__tenant_id=tenant_id)
     if job_ids is not None:
         found = found.filter(run__job_id__in=list(job_ids))
-    notices = ("run__preemption__notice_at", "run__stop_reason", "run__stopping_at")
+    notices = ("run__preemption__notice_at", "run__stop_reason", "run__stopping_at", "pod__notice_at")
     fields = ("id", "pod__started_at", *notices, "quantity", "borrowed", *_LEASE_FIELDS)
     # The leases first: a split that changes between the two reads is then told as a change of now, and nothing before it moves.
     rows = list(found.order_by("id").values_list(*fields))
@@ -115,6 +115,7 @@ def going_on_of(*, tenant_id: int | None = None, job_ids: Sequence[int] | None =
         notice_at,
         stop_reason,
         stopping_at,
+        pod_notice_at,
         quantity,
         borrowed,
         *lease,
@@ -122,6 +123,8 @@ def going_on_of(*, tenant_id: int | None = None, job_ids: Sequence[int] | None =
         failed = stop_reason == EndReason.CARD_FAILED
         turn = stopping_at if failed else notice_at
         after = LedgerEntry.HeldAs.FAULT.value if failed else LedgerEntry.HeldAs.GRACE.value
+        if pod_notice_at is not None and (turn is None or pod_notice_at < turn):
+            turn, after = pod_notice_at, LedgerEntry.HeldAs.GRACE.value
         of_lease = _of_lease(lease_id, _BILLABLE, quantity, borrowed, lease)
         whole = replace(of_lease, start=started_at.astimezone(UTC), going_on=True)
         for piece in _by_split(whole, splits.get(lease_id, [])):

@@ -43,7 +43,7 @@ def _rendezvous(run: RunSpec, role: RoleSpec, pod: PodSpec) -> dict[str, str]:
     if pod.rank is None or not gang:
         return {}
     address, port = pod_address(run, gang[0]), str(run.master_port)
-    processes = str(max(role.cards, 1))
+    processes, sizes = str(max(role.cards, 1)), _sizes(run)
     return {
         "MASTER_ADDR": address,
         "MASTER_PORT": port,
@@ -51,11 +51,23 @@ def _rendezvous(run: RunSpec, role: RoleSpec, pod: PodSpec) -> dict[str, str]:
         "RANK": str(pod.rank),
         "PET_MASTER_ADDR": address,
         "PET_MASTER_PORT": port,
-        "PET_NNODES": str(len(gang)),
+        "PET_NNODES": str(len(gang)) if sizes is None else f"{sizes[0]}:{sizes[1]}",
         "PET_NODE_RANK": str(pod.rank),
         "PET_NPROC_PER_NODE": processes,
         "PET_RDZV_ID": run_name(run.job_id, run.run_number),
+        **({} if sizes is None else {"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": f"{address}:{port}"}),
     }
+
+
+def _sizes(run: RunSpec) -> tuple[int, int] | None:
+    """The smallest and the largest gang of an elastic run (SCH-10); None where it has one size.
+
+    torchrun is told the range and a rendezvous that lets agents come and go; WORLD_SIZE and RANK are those of the pod's beginning.
+    """
+    gang = [role for role in run.roles if role.gang and role.replicas]
+    if not any(role.minimum < role.replicas for role in gang):
+        return None
+    return sum(role.minimum for role in gang), sum(role.replicas for role in gang)
 
 
 def card_percent(share: CardShare) -> int:

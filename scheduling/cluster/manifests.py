@@ -135,6 +135,8 @@ def _pod(run: RunSpec, role: RoleSpec, pod: PodSpec) -> Document:
         metadata["labels"][names.RANK] = str(pod.rank)
     if run.expected_runtime_s is not None:
         metadata["annotations"][names.EXPECTED_RUNTIME] = str(run.expected_runtime_s)
+    if pod.joined_after_s is not None:
+        metadata["annotations"][names.JOINED_AFTER] = str(pod.joined_after_s)
     if pod.cards:
         metadata["annotations"][names.CARDS] = ",".join(str(card) for card in pod.cards)
     if role.share is not None:

@@ -79,9 +79,12 @@ def _seconds(name: str, labels: Mapping[str, str], key: str) -> timedelta | None
 
 
 def _duration(name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> timedelta | None:
-    """As the label says; without it as long as the owner expects; None where nobody says: it runs until it is stopped."""
+    """As the label says; without it as long as the owner expects; None where nobody says: it runs until it is stopped. A pod that
+    joined later ends with the others."""
     labelled = _seconds(name, labels, names.SIM_DURATION)
-    return labelled if labelled is not None else _seconds(name, annotations, names.EXPECTED_RUNTIME)
+    whole = labelled if labelled is not None else _seconds(name, annotations, names.EXPECTED_RUNTIME)
+    missed = _seconds(name, annotations, names.JOINED_AFTER) or timedelta(0)
+    return None if whole is None else max(whole - missed, timedelta(0))
 
 
 def _stop_delay(name: str, labels: Mapping[str, str]) -> timedelta | None:

@@ -56,13 +56,16 @@ class RoleSpec:
     run_as_group: int = DEFAULT_USER_ID
     fs_group: int | None = None
     gang: bool = True
+    replicas: int = 0
+    minimum: int = 0
+    """The range of its sizes (SCH-10); 0 where it has as many pods as the run names."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodSpec:
     """One pod of the run: its role, its index in the role, its rank in the gang (None outside it), its node and card slots.
 
-    `sent`: a cluster has it already, as far as is known.
+    `sent`: a cluster has it already, as far as is known. `joined_after_s`: how long the run had been running when it joined.
     """
 
     role: str
@@ -71,6 +74,7 @@ class PodSpec:
     node: str
     cards: tuple[int, ...] = ()
     sent: bool = False
+    joined_after_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,9 @@ class _Machine:
         except ManifestUnreadableError as error:
             return WriteResult(ResultKind.REFUSED, error.name, code=RefusalCode.INVALID, message=str(error))
         present = self.pods.get(wanted.key)
+        if present is not None and not present.removed and present.deletion_asked is not None:
+            words = f"{wanted.key.name} is being deleted"
+            return WriteResult(ResultKind.REFUSED, wanted.key.name, code=RefusalCode.CONFLICT, message=words)
         if present is not None and not present.removed:
             return WriteResult(ResultKind.EXISTS, wanted.key.name, uid=present.uid)
         due = whole_second_after(self.now) if self._responds(wanted.node) else None

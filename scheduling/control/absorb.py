@@ -3,6 +3,7 @@
 One transaction for one batch of observations. A repeat changes nothing: pods' ends are latched and every move is guarded (F11, F19).
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -95,7 +96,7 @@ def _absorb_pods(
     known = _known_pods(cluster, seen)
     changed: dict[int, Pod] = {}
     for one in seen:
-        pod = known.get((one.namespace, one.name))
+        pod = _meant(known.get((one.namespace, one.name), ()), one)
         if pod is not None and _take_in(pod, one):
             changed[pod.pk] = pod
     update_rows(changed.values(), _POD_CHANGES)
@@ -120,12 +121,21 @@ def give_back_leases(pods: Sequence[Pod], *, now: datetime) -> None:
                 Lease.objects.filter(pk=lease.pk).update(closed_at=max(at, lease.opened_at))
 
 
-def _known_pods(cluster: Cluster, seen: Sequence[SeenPod]) -> dict[tuple[str, str], Pod]:
+def _known_pods(cluster: Cluster, seen: Sequence[SeenPod]) -> dict[tuple[str, str], list[Pod]]:
+    """By namespace and name, oldest first: of an elastic run several may have had one name, one after the other."""
     names = {one.name: parsed for one in seen if (parsed := parse_pod_name(one.name)) is not None}
     found = Pod.objects.filter(
         name__in=names, run__cluster=cluster, run__job_id__in={parsed.job for parsed in names.values()}
     ).select_related("run")
-    return {(pod.run.namespace, pod.name): pod for pod in found}
+    known: dict[tuple[str, str], list[Pod]] = defaultdict(list)
+    for pod in found.order_by("pk"):
+        known[pod.run.namespace, pod.name].append(pod)
+    return known
+
+
+def _meant(pods: Sequence[Pod], one: SeenPod) -> Pod | None:
+    """The pod of that uid, else the newest of that name."""
+    return next((pod for pod in pods if pod.uid and pod.uid == one.uid), pods[-1] if pods else None)
 
 
 def _take_in(pod: Pod, one: SeenPod) -> bool:
@@ -141,15 +151,16 @@ def _take_in(pod: Pod, one: SeenPod) -> bool:
     pod.started_at = one.started_at or pod.started_at
     pod.finished_at = one.finished_at
     pod.exit_code = one.exit_code
-    pod.reason, pod.message = DELETED if _was_deleted(pod.run, one) else one.reason[:60], one.message[:1000]
+    pod.reason, pod.message = DELETED if _was_deleted(pod, one) else one.reason[:60], one.message[:1000]
     pod.last_sign_at = one.finished_at or one.last_sign_at or pod.last_sign_at
     return True
 
 
-def _was_deleted(run: Run, one: SeenPod) -> bool:
+def _was_deleted(pod: Pod, one: SeenPod) -> bool:
     """Ended by a signal after somebody else asked it to stop: whoever deleted it, it did not fail by itself (K15, K40)."""
     by_signal = one.exit_code in ENDED_BY_SIGNAL and one.reason in ("", "Error")
-    return one.asked_to_stop and by_signal and run.state != RunState.STOPPING.value
+    by_us = pod.released_at is not None or pod.run.state == RunState.STOPPING.value
+    return one.asked_to_stop and by_signal and not by_us
 
 
 def _facts(pod: Pod) -> PodFacts:
@@ -163,6 +174,7 @@ def _facts(pod: Pod) -> PodFacts:
         reason=pod.reason,
         message=pod.message,
         gone=pod.phase == Pod.Phase.GONE,
+        released=pod.released_at is not None,
     )
 
 

@@ -16,6 +16,7 @@ from scheduling.control.apply_budgets import keep_reservations, pass_gates
 from scheduling.control.apply_joins import apply_joins
 from scheduling.control.apply_recharges import apply_recharges
 from scheduling.control.apply_reservations import apply_reservations
+from scheduling.control.apply_resizes import apply_resizes
 from scheduling.control.apply_starts import apply_starts
 from scheduling.control.apply_waits import WaitMemory, apply_order, apply_waits
 from scheduling.control.lock import Leadership
@@ -31,11 +32,12 @@ from scheduling.transitions import Cause, begin_stops, hold_epoch
 
 @dataclass(slots=True)
 class Applied:
-    """What a cycle changed: ids of jobs started and runs evicted, and what was dropped with its reason."""
+    """What a cycle changed: ids of jobs started, of runs evicted and resized, and what was dropped with its reason."""
 
     cycle_id: int
     started: list[int] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
+    resized: list[int] = field(default_factory=list)
     stale: list[int] = field(default_factory=list)
     faulty: dict[int, str] = field(default_factory=dict)
     waits_written: int = 0
@@ -57,6 +59,9 @@ def apply_plan(planned: Planned, *, now: datetime, leadership: Leadership, memor
         applied.started, applied.stale = starts.started, starts.stale
         applied.faulty |= starts.refused
         apply_joins(plan.resizes, now=now)
+        resized = apply_resizes(plan.resizes, now=now, cycle_id=cycle.pk)
+        applied.resized = resized.changed
+        applied.stale += resized.stale
         applied.evicted = _apply_evicts(plan.evicts, now=now, cycle_id=cycle.pk, leadership=leadership)
         _note_relieved(plan.evicts, applied.evicted, now)
         _renew_loans(plan.loans)

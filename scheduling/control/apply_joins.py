@@ -10,6 +10,7 @@ from django.db.models import Max
 
 from scheduling.cluster.names import pod_name
 from scheduling.control.apply_starts import create_leases
+from scheduling.engine.later import WHY
 from scheduling.engine.plan import Resize
 from scheduling.models import Pod, Run
 from scheduling.states import RunState
@@ -20,7 +21,7 @@ MAY_BE_JOINED = (RunState.ADMITTED.value, RunState.STARTING.value, RunState.RUNN
 
 def apply_joins(resizes: Sequence[Resize], *, now: datetime) -> list[int]:
     """Runs that were joined. A run that ended or is stopping meanwhile, or has had the role, is left as it is: the decision is stale."""
-    wanted = [resize for resize in resizes if resize.added]
+    wanted = [resize for resize in resizes if resize.reason == WHY]
     if not wanted:
         return []
     lock_jobs(sorted({int(resize.job) for resize in wanted}))

@@ -37,9 +37,11 @@ def apply_recharges(recharges: Sequence[Recharge], changes: Sequence[LoanChange]
 
 
 def _turned_leases(wanted: dict[int, Recharge], runs: dict[int, Run]) -> list[Lease]:
-    """Open leases whose own/borrowed mark is not what the plan says; own cards come first in slot order."""
+    """Open leases whose own/borrowed mark is not what the plan says; own cards come first in slot order. Pods that were asked to
+    leave keep theirs."""
     slots: dict[tuple[int, str, int], list[Lease]] = defaultdict(list)
-    rows = Lease.objects.filter(run__in=runs, closed_at__isnull=True, card__isnull=False).select_related("pod")
+    rows = Lease.objects.filter(run__in=runs, closed_at__isnull=True, card__isnull=False, pod__released_at__isnull=True)
+    rows = rows.select_related("pod")
     for lease in rows.order_by("run_id", "pod_id", "slot"):
         slots[lease.run_id, lease.pod.role_name, lease.pod.index].append(lease)
     turned = []

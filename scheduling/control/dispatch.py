@@ -121,8 +121,8 @@ class Dispatcher:
 
 
 def _to_be_sent() -> "QuerySet[Run]":
-    """Runs that were admitted, and begun ones that some role joined."""
-    joined = Pod.objects.filter(run=OuterRef("pk"), in_gang=False, phase=Pod.Phase.PLANNED, uid="")
+    """Runs that were admitted, and begun ones that some pods joined."""
+    joined = Pod.objects.filter(run=OuterRef("pk"), released_at__isnull=True, phase=Pod.Phase.PLANNED, uid="")
     begun = Q(state__in=(RunState.STARTING.value, RunState.RUNNING.value))
     return Run.objects.filter(Q(state=RunState.ADMITTED.value) | begun & Exists(joined))
 

@@ -49,7 +49,7 @@ def record_answers(answers: Sequence[Answer], leadership: Leadership) -> None:
 
 
 def _record_uids(made: dict[tuple[int, str], str], now: datetime) -> None:
-    pods = list(Pod.objects.filter(run_id__in={run for run, _name in made}, uid=""))
+    pods = list(Pod.objects.filter(run_id__in={run for run, _name in made}, uid="", released_at__isnull=True))
     changed = [pod for pod in pods if (pod.run_id, pod.name) in made]
     for pod in changed:
         pod.uid, pod.phase, pod.created_at = made[pod.run_id, pod.name], Pod.Phase.PENDING, now

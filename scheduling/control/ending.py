@@ -62,8 +62,9 @@ def end_run(end: RunEnd, *, now: datetime, cause: Cause) -> bool:
         "fenced": end.last_sign is not None,
     }
     if run.started_at is None:
-        starts = [pod.started_at for pod in pods if pod.in_gang and pod.started_at is not None]
-        changes["started_at"] = max(starts) if len(starts) == sum(pod.in_gang for pod in pods) and starts else None
+        gang = [pod for pod in pods if pod.in_gang and pod.released_at is None]
+        starts = [pod.started_at for pod in gang if pod.started_at is not None]
+        changes["started_at"] = max(starts) if len(starts) == len(gang) and starts else None
     move_run(run.pk, old=RUN_LIVE, new=RunState.ENDED, cause=cause, changes=changes)
     if preemption is not None:
         _settle_preemption(preemption, run, end, ended_at)
@@ -96,12 +97,13 @@ def _close_leases(run: Run, pods: Sequence[Pod], end: RunEnd, now: datetime) -> 
         return
     by_pod = {pod.pk: pod for pod in pods}
     splits = split_changes_of(lease.pk for lease in leases)
-    notice_at, notice_kind = _notice(run)
+    of_run = _notice(run)
     never_whole = run.started_at is None and end.reason in PLATFORM_FAULTS
     segments: list[tuple[Lease, Stretch]] = []
     for lease in leases:
         pod = by_pod[lease.pod_id]
         until, closed_at = _pod_end(pod, end, now)
+        notice_at, notice_kind = _first_notice(pod, of_run)
         hold = Hold(
             pod.started_at,
             until,
@@ -123,6 +125,14 @@ def _notice(run: Run) -> tuple[datetime | None, str]:
     if run.stop_reason == EndReason.CARD_FAILED:
         return run.stopping_at, FAULT
     return Preemption.objects.filter(run=run).values_list("notice_at", flat=True).first(), GRACE
+
+
+def _first_notice(pod: Pod, of_run: tuple[datetime | None, str]) -> tuple[datetime | None, str]:
+    """A pod may have been told to leave before the run was (SCH-10)."""
+    at, _kind = of_run
+    if pod.notice_at is None or (at is not None and at <= pod.notice_at):
+        return of_run
+    return pod.notice_at, GRACE
 
 
 def _pod_end(pod: Pod, end: RunEnd, now: datetime) -> tuple[datetime, datetime]:

@@ -22,6 +22,7 @@ from scheduling.control.draining import drain_nodes
 from scheduling.control.limits import enforce_limits
 from scheduling.control.lock import Leadership, holder_name, leader_name, note_finished_cycle, rest, take_lead
 from scheduling.control.planning import Planned, plan_cycle
+from scheduling.control.pod_release import PodRelease
 from scheduling.control.retrying import retry_broken_off
 from scheduling.control.take_down import TakeDown
 from scheduling.engine.policy import PRESETS, Policy
@@ -61,6 +62,7 @@ class Loop:
     policy: Policy = PRESETS["default"]
     _dispatcher: Dispatcher = field(default_factory=Dispatcher)
     _take_down: TakeDown = field(default_factory=TakeDown)
+    _pod_release: PodRelease = field(default_factory=PodRelease)
     _told: WaitMemory = field(default_factory=WaitMemory)
     _store: CycleStore = field(default_factory=CycleStore)
     _alarm_again_at: float = 0.0
@@ -102,6 +104,7 @@ class Loop:
         self._renew(leadership)
         dispatched = self._dispatcher.dispatch(leadership, partial(self._renew, leadership))
         self._take_down.take_down(leadership, self._take_down.logs.keep(absorbed.ended))
+        self._pod_release.release(leadership, self._take_down.logs)
         note_finished_cycle(leadership)
         turn = Turn(
             cycle_id=applied.cycle_id,
@@ -188,6 +191,7 @@ def _log(turn: Turn, absorbed: Absorbed, applied: Applied) -> None:
         "ended": len(turn.ended),
         "started": len(turn.started),
         "evicted": len(turn.evicted),
+        "resized": len(applied.resized),
         "waiting": turn.waiting,
         "stale": len(applied.stale),
         "faulty": len(applied.faulty),
@@ -196,6 +200,8 @@ def _log(turn: Turn, absorbed: Absorbed, applied: Applied) -> None:
         "plan_ms": turn.plan_ms,
         "apply_ms": turn.apply_ms,
     }
-    busy = any(facts[key] for key in ("began", "ended", "started", "evicted", "stale", "faulty", "dispatched"))
+    busy = any(
+        facts[key] for key in ("began", "ended", "started", "evicted", "resized", "stale", "faulty", "dispatched")
+    )
     text = " ".join(f"{key}={value}" for key, value in facts.items())
     logger.log(logging.INFO if busy else logging.DEBUG, "cycle %s", text)

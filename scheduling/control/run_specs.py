@@ -50,7 +50,8 @@ def read_run_specs(runs: Sequence[Run]) -> dict[int, RunSpec]:
     for role in Role.objects.filter(job_id__in=jobs).order_by("job_id", "position"):
         roles[role.job_id].append(role)
     pods: dict[int, list[Pod]] = defaultdict(list)
-    for pod in Pod.objects.filter(run__in=runs).select_related("node").order_by("run_id", "rank", "pk"):
+    present = Pod.objects.filter(run__in=runs, released_at__isnull=True)
+    for pod in present.select_related("node").order_by("run_id", "rank", "pk"):
         pods[pod.run_id].append(pod)
     cards = _cards(runs)
     return {run.pk: _spec(run, roles[run.job_id], pods[run.pk], cards, _resume_path(run)) for run in runs}
@@ -119,6 +120,7 @@ def _spec(
                 pod.node.name,
                 tuple(cards[pod.pk].indexes) if pod.pk in cards else (),
                 sent=bool(pod.uid),
+                joined_after_s=_joined_after_s(run, pod),
             )
             for pod in pods
         ),
@@ -129,6 +131,12 @@ def _spec(
         priority_class=f"berth-{job.tier}",
         expected_runtime_s=job.expected_runtime_s,
     )
+
+
+def _joined_after_s(run: Run, pod: Pod) -> int | None:
+    if pod.joined_at is None or run.started_at is None:
+        return None
+    return max(0, int((pod.joined_at - run.started_at).total_seconds()))
 
 
 def _role(role: Role, pod: Pod | None, cards: dict[int, Cards]) -> RoleSpec:
@@ -158,6 +166,8 @@ def _role(role: Role, pod: Pod | None, cards: dict[int, Cards]) -> RoleSpec:
         run_as_group=role.run_as_group or DEFAULT_USER_ID,
         fs_group=role.fs_group,
         gang=role.in_gang,
+        replicas=role.replicas,
+        minimum=role.minimum,
     )
 
 

@@ -89,7 +89,9 @@ class TakeDown:
         if run.state == RunState.ENDED:
             live = [pod for pod in there if not pod.phase.ended]
             return Errand(run, _stops(live, until=now + FENCE_GRACE, now=now), with_owner=True)
-        _tell_absent(run, there)
+        found_names = {pod.key.name for pod in there}
+        planned = Pod.objects.filter(run=run, uid="", phase=Pod.Phase.PLANNED)
+        tell_absent(run, [pod for pod in planned if pod.name not in found_names])
         if _is_force_due(run, now):
             # Written down once, before it is done; a pod that is still there was not removed, whoever died over it (F28).
             if run.force_deleted_at is None and not _note_force(run, now, leadership):
@@ -133,10 +135,8 @@ def _notice(run: Run) -> dict[str, str] | None:
     return {names.EVICT_REASON: preemption.reason, names.EVICT_UNTIL: preemption.grace_until.isoformat()}
 
 
-def _tell_absent(run: Run, there: Iterable[PodObservation]) -> None:
-    """Pods that were planned and never made: nothing is to be waited for (F37)."""
-    found = {pod.key.name for pod in there}
-    absent = [pod for pod in Pod.objects.filter(run=run, uid="", phase=Pod.Phase.PLANNED) if pod.name not in found]
+def tell_absent(run: Run, pods: Iterable[Pod]) -> None:
+    """Of pods that the cluster does not have: those that were planned and never made are not to be waited for (F37)."""
     Observation.objects.bulk_create(
         Observation(
             at=clock.now(),
@@ -146,7 +146,8 @@ def _tell_absent(run: Run, there: Iterable[PodObservation]) -> None:
             uid="",
             document=gone_document(run.namespace, None),
         )
-        for pod in absent
+        for pod in pods
+        if not pod.uid and pod.phase == Pod.Phase.PLANNED
     )
 
 

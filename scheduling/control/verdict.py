@@ -27,7 +27,7 @@ ADMISSION_REASONS = ("OutOf", "UnexpectedAdmissionError", "NodeAffinity", "NodeS
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """What is known of one pod. `gone` means its object is there no more."""
+    """What is known of one pod. `gone` means its object is there no more; `released`: the run goes on without it (SCH-10)."""
 
     name: str
     in_gang: bool
@@ -38,6 +38,7 @@ class PodFacts:
     reason: str = ""
     message: str = ""
     gone: bool = False
+    released: bool = False
 
     @property
     def ended(self) -> bool:
@@ -67,7 +68,7 @@ class Verdict:
 def judge(state: RunState, stop_reason: str, pods: Sequence[PodFacts]) -> Verdict:
     """What to do with a run whose pods are `pods`. A stop that was asked for is not undone, except that work which finished by
     itself inside its grace has succeeded (F32)."""
-    gang = [pod for pod in pods if pod.in_gang]
+    gang = [pod for pod in pods if pod.in_gang and not pod.released]
     failed = sorted((pod for pod in gang if pod.ended and pod.phase != "succeeded"), key=_end_order)
     if state is RunState.STOPPING:
         return _judge_stopping(stop_reason, pods, gang)

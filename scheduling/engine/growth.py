@@ -61,13 +61,13 @@ def resize_running(
 
 
 def _elastic_runs(state: State, classes: ClassBook) -> list[Elastic]:
-    """Those whose cooldown has passed, since their start or their last resize."""
+    """Those whose cooldown has passed, since their start or their last resize, and whose last change is done."""
     snapshot, running = state.snapshot, state.snapshot.running
     shapes = {index for index, shape in enumerate(snapshot.shapes) if is_elastic(shape)}
     found = []
     for run in range(len(running)) if shapes else ():
         shape = int(running.shape[run])
-        if shape not in shapes or running.queue[run] < 0 or state.leaving_ms[run] < NEVER:
+        if shape not in shapes or run in running.fixed or running.queue[run] < 0 or state.leaving_ms[run] < NEVER:
             continue
         cooldown_ms = snapshot.shapes[shape].elastic_cooldown_ms
         if state.now_ms < max(int(running.start_ms[run]), int(running.last_resize_ms[run])) + cooldown_ms:

@@ -81,7 +81,8 @@ class HolderBook:
         snapshot = self._state.snapshot
         queue = int(snapshot.running.queue[run])
         tenant, name = ("", "") if queue < 0 else (snapshot.queues[queue].tenant, snapshot.queues[queue].name)
-        return Holder(tenant, name, snapshot.running.ids[run], amounts, self._until(run))
+        job = snapshot.running.ids[snapshot.running.parts.get(run, run)]
+        return Holder(tenant, name, job, amounts, self._until(run))
 
     def _until(self, run: int) -> int | None:
         """When the run ends by notice or by its own limit; None where nothing says so."""

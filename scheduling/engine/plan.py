@@ -68,7 +68,7 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """SCH-10: pods added (with node) or removed (role, index) while the job runs."""
+    """SCH-10: pods added (with node) or removed (index) while the job runs; those removed have `grace_ms` to leave."""
 
     job: Id
     role: str
@@ -77,6 +77,7 @@ class Resize:
     reason: str
     added: tuple[Placement, ...] = ()
     removed: tuple[int, ...] = ()
+    grace_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

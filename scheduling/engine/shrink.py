@@ -197,5 +197,8 @@ def print_shrunk(state: State) -> tuple[Resize, ...]:
         left = sum(int(pods.role[row]) == place for row in state.runs.rows(run))
         removed = tuple(int(pods.rank[row]) for row in shrunk.rows)
         role = shape.roles[place].name
-        resizes.append(Resize(running.ids[run], role, left + len(removed), left, shrunk.reason, removed=removed))
+        grace = shrunk.leaves_ms - state.now_ms
+        resizes.append(
+            Resize(running.ids[run], role, left + len(removed), left, shrunk.reason, removed=removed, grace_ms=grace)
+        )
     return tuple(resizes)

@@ -239,6 +239,10 @@ class Running:
     """By row: roles outside the gang that had pods in this run, also where those have ended: they joined once and do not again."""
     wanted: Mapping[int, int] = field(default_factory=dict)
     """By row: the size that an elastic job asked for itself (SCH-10)."""
+    fixed: frozenset[int] = frozenset()
+    """Rows of elastic jobs that do not change their size by themselves now: pods of theirs start, leave, or have ended."""
+    parts: Mapping[int, int] = field(default_factory=dict)
+    """By row of pods that leave a job which goes on without them: the row of that job, with whose loans theirs stand."""
 
     def __len__(self) -> int:
         return len(self.ids)

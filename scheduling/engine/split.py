@@ -97,16 +97,25 @@ class Splitter:
                     return
 
     def _stale_loans(self) -> dict[int, set[int]]:
-        """Flavors by run whose loan is not what the run's pods borrow any more: some of them ended before the others."""
+        """Flavors by run whose loan is not what the run's pods borrow any more: some of them ended before the others. Those that
+        were asked to leave a job that goes on hold what they borrow until they have."""
         state, snapshot = self._state, self._state.snapshot
-        pods, stale = snapshot.pods, dict[int, set[int]]()
+        stale: dict[int, set[int]] = {}
         for loan in snapshot.loans:
             if state.leaving_ms[loan.run] < NEVER or not bool(snapshot.running.split_known[loan.run]):
                 continue
-            rows = [row for row in state.runs.rows(loan.run) if int(pods.flavor[row]) == loan.flavor]
-            if sum(int(pods.borrowed_m[row]) for row in rows) != loan.amount_m:
+            if self._borrows(loan.run, loan.flavor, {}) != loan.amount_m:
                 stale.setdefault(loan.run, set()).add(loan.flavor)
         return stale
+
+    def _borrows(self, run: int, flavor: int, changed: dict[int, int]) -> int:
+        """Milli-cards that the run's pods borrow, also those that are asked to leave it, in this cycle or before."""
+        state, runs, pods = self._state, self._state.runs, self._state.snapshot.pods
+        parts = [part for part, whole in state.snapshot.running.parts.items() if whole == run]
+        there = [row for each in (run, *parts) for row in runs.rows(each)]
+        there += state.shrunk[run].rows if run in state.shrunk else ()
+        rows = [row for row in there if runs.flavor[row] == flavor]
+        return sum(changed.get(row, int(pods.borrowed_m[row])) for row in rows)
 
     def _recharge(self, run: int, changed: dict[int, int], stale: set[int]) -> None:
         state, snapshot = self._state, self._state.snapshot
@@ -127,9 +136,7 @@ class Splitter:
     def _reopen(self, run: int, flavor: int, changed: dict[int, int]) -> LoanOpen | None:
         """The run's loans of the flavor end, and one of the new amount is opened that keeps their earliest end."""
         state, snapshot = self._state, self._state.snapshot
-        pods = snapshot.pods
-        rows = [row for row in state.runs.rows(run) if int(pods.flavor[row]) == flavor]
-        amount = sum(changed.get(row, int(pods.borrowed_m[row])) for row in rows)
+        amount = self._borrows(run, flavor, changed)
         old = [loan for loan in snapshot.loans if loan.run == run and loan.flavor == flavor]
         self.loans += [LoanChange(loan.id, None, "own-now" if not amount else "resplit") for loan in old]
         self._lenders.give_back(old)

@@ -20,6 +20,7 @@ from scheduling.models.node import Card, Node, NodeDomain, NodeInterval
 from scheduling.models.pod_log import PodLog
 from scheduling.models.pool_use import PoolUse
 from scheduling.models.queue_use import QueueUse
+from scheduling.models.resize import RunResize
 from scheduling.models.run import ImportedEvent, Lease, LeaseSegment, Pod, Run, SegmentQuarantine, SplitChange
 from scheduling.models.simulated import SimulatedCluster, SimulatedFault, SimulatedNode, SimulatedObject, SimulatedPod
 
@@ -52,6 +53,7 @@ __all__ = [
     "Role",
     "RoleFlavor",
     "Run",
+    "RunResize",
     "SchedulerEpoch",
     "SegmentQuarantine",
     "SimulatedCluster",

@@ -63,6 +63,8 @@ OPEN_SUM = """
 
 RUN_STATES = [(state.value, state.value) for state in RunState]
 ACTIVE = Q(state__in=["admitted", "starting", "running", "stopping"])
+PRESENT = Q(released_at__isnull=True)
+"""Pods that were not asked to leave a run that goes on without them."""
 
 
 class Run(models.Model):
@@ -136,7 +138,11 @@ class Run(models.Model):
 
 
 class Pod(models.Model):
-    """One pod of a run, by its deterministic name; `uid` and times are the cluster's."""
+    """One pod of a run, by its deterministic name; `uid` and times are the cluster's.
+
+    `joined_at` is set where it came to a run that had begun, `released_at` where it was asked to leave one that goes on, by
+    `leave_until` (SCH-10), and `notice_at` where that was for others' sake: from then on it is not charged (BIL-05). A name that was released may be another pod's later, with a uid of its own.
+    """
 
     class Phase(models.TextChoices):
         PLANNED = "planned", _("planned")
@@ -162,14 +168,29 @@ class Pod(models.Model):
     reason = models.CharField(max_length=60, blank=True, default="")
     message = models.CharField(max_length=1000, blank=True, default="")
     last_sign_at = models.DateTimeField(null=True, blank=True)
+    joined_at = models.DateTimeField(null=True, blank=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+    notice_at = models.DateTimeField(null=True, blank=True)
+    leave_until = models.DateTimeField(null=True, blank=True)
+    release_reason = models.CharField(max_length=40, blank=True, default="")
+    force_deleted_at = models.DateTimeField(null=True, blank=True)
 
     objects = models.Manager.from_queryset(scoped("run__job__tenant"))()
 
     class Meta:
         ordering = ["run_id", "rank"]
         constraints = [
-            models.UniqueConstraint(fields=["run", "role_name", "index"], name="pod_once_a_run"),
-            models.UniqueConstraint(fields=["run", "name"], name="pod_name_once_a_run"),
+            models.UniqueConstraint(
+                fields=["run", "role_name", "index"], condition=PRESENT, name="pod_index_once_a_run"
+            ),
+            models.UniqueConstraint(fields=["run", "name"], condition=PRESENT, name="pod_of_a_name_once_a_run"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["run"],
+                condition=Q(released_at__isnull=False, phase__in=["planned", "pending", "running"]),
+                name="pod_leaving",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ from scheduling.selectors.snapshot_attained import read_attained
 from scheduling.selectors.snapshot_cluster import ClusterTables
 from scheduling.selectors.snapshot_dependencies import held_by_others
 from scheduling.selectors.snapshot_rows import columns_of, fetch, frozen, ms_of, positions, to_ms
+from scheduling.selectors.snapshot_sizes import read_sizes
 from scheduling.selectors.snapshot_tree import TreeTables
 
 HOLDS = (
@@ -63,12 +64,20 @@ _RUNNING = f"""SELECT j.id, r.id, j.queue_id, {_RUN_COLUMNS},
     SELECT -r.id, r.id, NULL, {_RUN_COLUMNS}, {ms_of("r.ended_at")} + {LEFT_BEHIND_MS}, {_SAVE_COLUMNS}
     FROM scheduling_run r JOIN scheduling_job j ON j.id = r.job_id
     WHERE r.state = 'ended' AND r.id IN (SELECT run_id FROM scheduling_lease WHERE closed_at IS NULL)
+    UNION ALL
+    SELECT -r.id, -r.id, j.queue_id, {_RUN_COLUMNS}, {ms_of("gone.until")}, {_SAVE_COLUMNS}
+    FROM scheduling_run r JOIN scheduling_job j ON j.id = r.job_id JOIN (
+        SELECT p.run_id, max(p.leave_until) AS until FROM scheduling_lease l JOIN scheduling_pod p ON p.id = l.pod_id
+        WHERE l.closed_at IS NULL AND p.released_at IS NOT NULL GROUP BY p.run_id) gone ON gone.run_id = r.id
+    WHERE r.state IN ('admitted', 'starting', 'running', 'stopping')
     ORDER BY 1"""  # noqa: S608 - constants of this module only
-_PODS = """SELECT l.run_id, p.role_name, p.index, l.node_id, max(l.flavor_id), sum(l.quantity)::bigint,
+"""Pods that were asked to leave a run which goes on are a run of their own that leaves, with the run's number below 0 (SCH-10)."""
+_PODS = """SELECT CASE WHEN p.released_at IS NOT NULL AND r.state <> 'ended' THEN -l.run_id ELSE l.run_id END, p.role_name, p.index, l.node_id, max(l.flavor_id), sum(l.quantity)::bigint,
     coalesce(sum(l.quantity) FILTER (WHERE l.borrowed), 0)::bigint, sum(l.cpu_m)::bigint, sum(l.memory_mib)::bigint,
     sum(l.vram_mib)::bigint, coalesce(array_agg(c.index ORDER BY l.slot) FILTER (WHERE c.id IS NOT NULL), '{}')
-    FROM scheduling_lease l JOIN scheduling_pod p ON p.id = l.pod_id LEFT JOIN scheduling_card c ON c.id = l.card_id
-    WHERE l.closed_at IS NULL GROUP BY l.run_id, p.id, p.role_name, p.index, l.node_id"""
+    FROM scheduling_lease l JOIN scheduling_pod p ON p.id = l.pod_id JOIN scheduling_run r ON r.id = l.run_id
+    LEFT JOIN scheduling_card c ON c.id = l.card_id
+    WHERE l.closed_at IS NULL GROUP BY l.run_id, r.state, p.id, p.role_name, p.index, l.node_id"""
 
 _HAD_ROLES = """SELECT DISTINCT p.run_id, p.role_name FROM scheduling_pod p JOIN scheduling_run r ON r.id = p.run_id
     WHERE NOT p.in_gang AND r.state IN ('admitted', 'starting', 'running')"""
@@ -92,7 +101,7 @@ def read_work(now: datetime, cluster: ClusterTables, tree: TreeTables) -> WorkTa
     book = _read_shapes(
         cluster, [*zip(waiting[0], waiting[2], strict=True), *zip(running[14], running[3], strict=True)]
     )
-    attained = read_attained()
+    attained, sizes = read_attained(), read_sizes(running[1])
     pods, held_m = _pods(pod_rows, running[1], running[3], book, cluster)
     return WorkTables(
         shapes=tuple(shape for shape, _key in book.values()),
@@ -100,6 +109,9 @@ def read_work(now: datetime, cluster: ClusterTables, tree: TreeTables) -> WorkTa
         running=replace(
             _running(running, book, tree, held_m, attained, to_ms(now)),
             had_roles=_had_roles(running[1], running[3], book),
+            wanted=sizes.wanted,
+            fixed=sizes.fixed,
+            parts=sizes.parts,
         ),
         pods=pods,
     )

@@ -14,12 +14,15 @@ from berth.common.reasons import amounts_text
 from berth.common.units import PPM
 from scheduling.engine.asks import Option, list_options
 from scheduling.engine.card_modes import is_share
+from scheduling.engine.elastic import list_sizes
 from scheduling.engine.snapshot import Pool
 from scheduling.engine.units import CARD, UNLIMITED
 from scheduling.selectors.configured import HOST, Configured, NodeShape
 from scheduling.services.resolved import ResolvedJob, ResolvedRole
 
 IMPOSSIBLE: Final = "impossible"
+_SIZE_FIELD: Final = {False: "replicas", True: "min_replicas"}
+"""Which field to lower: a job with a range is possible if its smallest size is (SCH-10)."""
 
 
 def note_impossible(job: ResolvedJob, config: Configured, problems: Problems) -> None:
@@ -32,8 +35,8 @@ def note_impossible(job: ResolvedJob, config: Configured, problems: Problems) ->
 
 
 def able_flavors(role: ResolvedRole, job: ResolvedJob, config: Configured) -> tuple[int, ...]:
-    """Those of the role's flavors whose nodes, and the queue's quota of them, could ever hold all its pods; in its order."""
-    asked = role.ask.cards_m * role.ask.replicas
+    """Those of the role's flavors whose nodes, and the queue's quota of them, could ever hold the pods of its minimum; in its order."""
+    asked = role.ask.cards_m * role.ask.minimum
     return tuple(
         flavor
         for flavor in role.flavors
@@ -90,26 +93,28 @@ def _shape_problem(role: ResolvedRole, shapes: Sequence[NodeShape], pool: Pool) 
 def _count_problem(
     role: ResolvedRole, shapes: Sequence[NodeShape], config: Configured, job: ResolvedJob
 ) -> tuple[str, Any] | None:
-    """Why all nodes together, or any one domain that is required, cannot hold every pod even when empty."""
+    """Why all nodes together, or any one domain that is required, cannot hold the pods of its smallest size even when empty."""
     pool = config.pools[config.pool_index[job.queue.pool_id]]
     room = sum(_pods_on(shape, role, pool) * shape.count for shape in shapes)
-    if room < role.ask.replicas:
-        return "replicas", _("All nodes together have room for %(room)d of its %(pods)d pods: %(short)d too many.") % {
+    if room < role.ask.minimum:
+        return _SIZE_FIELD[role.ask.minimum < role.ask.replicas], _(
+            "All nodes together have room for %(room)d of its %(pods)d pods: %(short)d too many."
+        ) % {
             "room": room,
-            "pods": role.ask.replicas,
-            "short": role.ask.replicas - room,
+            "pods": role.ask.minimum,
+            "short": role.ask.minimum - room,
         }
     if job.ask.topology_mode != "required" or not role.ask.in_gang:
         return None
     best = _best_domain(role, shapes, config, job)
-    if best < role.ask.replicas:
-        return "replicas", _(
+    if best < role.ask.minimum:
+        return _SIZE_FIELD[role.ask.minimum < role.ask.replicas], _(
             "No single %(level)s has room for its %(pods)d pods: at most %(room)d, %(short)d too many."
         ) % {
             "level": job.ask.topology_level,
-            "pods": role.ask.replicas,
+            "pods": role.ask.minimum,
             "room": best,
-            "short": role.ask.replicas - best,
+            "short": role.ask.minimum - best,
         }
     return None
 
@@ -119,7 +124,7 @@ def _best_domain(role: ResolvedRole, shapes: Sequence[NodeShape], config: Config
     if job.ask.topology_level == HOST:
         return max((_pods_on(shape, role, pool) for shape in shapes), default=0)
     if job.ask.topology_level not in config.levels:
-        return role.ask.replicas
+        return role.ask.minimum
     level = config.levels.index(job.ask.topology_level)
     room: dict[str, int] = defaultdict(int)
     for shape in shapes:
@@ -157,7 +162,8 @@ def _shares_a_card(shape: NodeShape, role: ResolvedRole) -> int:
 def _check_quota(job: ResolvedJob, config: Configured, problems: Problems) -> None:
     """Refused only if no choice of flavors stays within what the queue could hold with everybody else idle."""
     excess: dict[str, tuple[int, int]] | None = None
-    for option in list_options(job.shape, config.pool_index[job.queue.pool_id], config.flavors):
+    options = list_options(job.shape, config.pool_index[job.queue.pool_id], config.flavors)
+    for option in list_sizes(job.shape, options, len(config.flavors))[-1]:
         found = _excess(option, job, config)
         if not found:
             return

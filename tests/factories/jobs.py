@@ -19,13 +19,14 @@ def a_job(
     user: User | None = None,
     flavor: Flavor | None = None,
     replicas: int = 1,
+    minimum: int | None = None,
     gpu: Decimal | int | str = 1,
     cpu: int = 8,
     memory_gib: int = 64,
     submitted_at: datetime | None = None,
     **fields: Any,
 ) -> Job:
-    """A job with one gang role `worker`, queued unless `fields` say otherwise; it accepts `flavor`, else all of its pool."""
+    """A job with one gang role `worker`, queued unless `fields` say otherwise, elastic with a `minimum`; it accepts `flavor`, else all of its pool."""
     queue = queue or a_queue()
     at = submitted_at or clock.now()
     values: dict[str, Any] = {
@@ -44,7 +45,7 @@ def a_job(
         position=0,
         name="worker",
         replicas=replicas,
-        minimum=replicas,
+        minimum=minimum or replicas,
         cards_m=to_milli(gpu),
         cpu_m=to_milli(cpu),
         memory_mib=gib_to_mib(memory_gib),

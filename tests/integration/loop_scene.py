@@ -83,7 +83,8 @@ class Scene:
         labels: dict[str, str] = dict(fields.pop("labels", {}))
         if seconds is not None:
             labels["berth.dev/sim-duration"] = str(seconds)
-        shape = f"{cards}x{replicas}@{queue.pk}"
+        size = f"{fields.get('minimum', replicas)}-{replicas}/{fields.get('elastic_step')}/{fields.get('elastic_cooldown_s')}"
+        shape = f"{cards}x{size}@{queue.pk}"
         return a_job(queue, flavor=self.flavor, gpu=cards, replicas=replicas, labels=labels, shape_key=shape, **fields)
 
     @property

@@ -1,4 +1,4 @@
-"""One role of a body. Elastic sizes are refused by name until the engine plans them (SCH-10)."""
+"""One role of a body, with the range of its sizes (SCH-10)."""
 
 import re
 from collections.abc import Mapping
@@ -76,18 +76,13 @@ def read_role(fields: BodyReader) -> RoleAsk:
 
 
 def _minimum(fields: BodyReader, replicas: int) -> int:
+    """Any size from 1 pod on: with the step of the job it is always one of the sizes that the role may have."""
     minimum = fields.integer("min_replicas", 1, MOST_REPLICAS)
     if minimum is None:
         return replicas
     if minimum > replicas:
         fields.problem("min_replicas", _("Must be from 1 to replicas (%d).") % replicas, code="range")
-    elif minimum < replicas:
-        fields.problem(
-            "min_replicas",
-            _("Elastic sizes are not supported yet: must equal replicas (%d).") % replicas,
-            code="not-supported-yet",
-        )
-    return replicas
+    return min(minimum, replicas)
 
 
 def _cards(resources: BodyReader) -> int:
@@ -137,6 +132,20 @@ def _volumes(fields: BodyReader) -> tuple[VolumeAsk, ...]:
 def _check_together(role: RoleAsk, fields: BodyReader, resources: BodyReader, limits: BodyReader) -> None:
     if role.in_gang and role.period_s is not None:
         fields.problem("period", _("Only a role outside the gang (gang: false) can be periodic."))
+    if role.minimum < role.replicas:
+        if not role.in_gang:
+            fields.problem(
+                "min_replicas",
+                _("Only a role of the gang has a range of sizes: must equal replicas (%d).") % role.replicas,
+                code="range",
+            )
+        elif 0 < role.cards_m < MILLI:
+            fields.problem(
+                "min_replicas",
+                _("Sizes of roles with a share of a card are not supported yet: must equal replicas (%d).")
+                % role.replicas,
+                code="not-supported-yet",
+            )
     if role.flavors and not role.cards_m and not _refused(resources, "gpu"):
         resources.problem("flavors", _("Flavors are for cards: give gpu, or leave flavors out."))
     if role.vram_mib and not role.cards_m and not _refused(resources, "gpu"):
