@@ -39,6 +39,7 @@ FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
     "tier": ("tier", _("Tier")),
     "name": ("name", _("Name")),
     "replicas": ("roles[0].replicas", _("Pods")),
+    "min_replicas": ("roles[0].min_replicas", _("Pods at least")),
     "gpu": ("roles[0].resources.gpu", _("Cards a pod")),
     "flavor": ("roles[0].resources.flavors", _("Flavor")),
     "cpu": ("roles[0].resources.cpu", _("CPU cores")),
@@ -82,6 +83,7 @@ def fields_of(body: Mapping[str, Any]) -> dict[str, str]:
         "tier": body.get("tier"),
         "name": body.get("name"),
         "replicas": role.get("replicas"),
+        "min_replicas": None if role.get("min_replicas") == role.get("replicas") else role.get("min_replicas"),
         "gpu": resources.get("gpu"),
         "flavor": flavors[0] if isinstance(flavors, list) and len(flavors) == 1 else "",
         "cpu": resources.get("cpu"),
@@ -133,8 +135,9 @@ def _role_of_form(form: QueryDict, body: Body) -> None:
     if flavor or len(_list(resources.get("flavors"))) <= 1:
         _put(resources, "flavors", [flavor] if flavor else None)
     _put(role, "replicas", _number(form.get("replicas", "")))
-    if role.get("min_replicas") is not None:
-        role["min_replicas"] = role.get("replicas")
+    smallest = _number(form.get("min_replicas", ""))
+    if smallest is not None or role.get("min_replicas") is not None:
+        _put(role, "min_replicas", role.get("replicas") if smallest is None else smallest)
     _put(role, "resources", resources)
     _put(role, "image", form.get("image", "").strip())
     _put(role, "command", _words(form.get("command", "")))

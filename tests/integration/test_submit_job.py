@@ -182,10 +182,10 @@ def test_every_wrong_field_is_listed_at_once_with_the_allowed_range() -> None:
 @pytest.mark.parametrize(
     ("role", "where"),
     [
-        ({"replicas": 4, "min_replicas": 2}, "roles[0].min_replicas"),
+        ({"replicas": 4, "min_replicas": 2, "resources": {"gpu": 0.5}}, "roles[0].min_replicas"),
         ({"resources": {"gpu": 1, "flavors": ["mig-card"]}}, "roles[0].resources.flavors[0]"),
     ],
-    ids=["an elastic size", "a MIG flavor"],
+    ids=["an elastic size of shares", "a MIG flavor"],
 )
 def test_what_comes_later_is_refused_by_name(role: dict[str, Any], where: str) -> None:
     world = a_world()

@@ -54,6 +54,18 @@ def test_only_what_the_form_shows_is_replaced() -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "want"),
+    [("2", 2), ("", 4), ("two", "two")],
+    ids=["a smallest size", "the full size alone", "nonsense goes on to be refused"],
+)
+def test_a_smallest_size_is_typed_beside_the_full_one(typed: str, want: int | str) -> None:
+    """SCH-10."""
+    body = body_of_form(sent(BODY, min_replicas=typed))
+
+    assert body["roles"][0]["min_replicas"] == want
+
+
+@pytest.mark.parametrize(
     ("text", "want"),
     [("10 h", 36_000), ("90min", 5400), ("1.5 h", 5400), ("2小时", 7200), ("3600", 3600), ("soon", "soon")],
 )
