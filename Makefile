@@ -43,7 +43,7 @@ test: venv ## run the whole suite: ARGS='tests/unit -k gang' for a part
 	@$(BIN)/python tests/chromium.py
 	@PYTHONPATH=deploy $(BIN)/python -m testplane.build
 	@PYTHONPATH=deploy $(BIN)/python -m testplane.real.packages
-	@exec $(BIN)/python -m berth.localstack with-services test -- $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	@BERTH_SCENES=$${BERTH_SCENES:-10000} exec $(BIN)/python -m berth.localstack with-services test -- $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 check: venv ## format, lint, types, import contracts, migrations, OpenAPI, translations, templates, image, Kubernetes, compose
 	@"$(PYTHON)" requirements/install.py deploy

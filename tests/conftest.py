@@ -16,6 +16,7 @@ from berth.common import clock
 from tests.chromium import find_chromium
 
 REAL_NODES = "tests/kubernetes/real/"
+DRAWN_SCENES = "tests/properties/test_drawn_scenes.py"
 
 
 def _drop_by_force(creation: Any, test_database_name: str, verbosity: int) -> None:
@@ -38,9 +39,14 @@ def pytest_configure() -> None:
 
 
 class _OneMachine(LoadFileScheduling):
-    """A file's tests on one worker; all files on real nodes on the same one, so that the nodes are started once; these first."""
+    """A file's tests on one worker; all files on real nodes on the same one, so that the nodes are started once; these first.
+
+    Parts of the ten thousand scenes share nothing, and go to whoever is free.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith(DRAWN_SCENES):
+            return nodeid
         return REAL_NODES if nodeid.startswith(REAL_NODES) else str(super()._split_scope(nodeid))
 
     def _assign_work_unit(self, node: Any) -> None:

@@ -90,10 +90,8 @@ def _try(
     only: Set[int] | None,
     seats: Sequence[Seat],
 ) -> Fit:
-    leaf, amounts = job_class.leaf, option.amounts
-    if not state.quota.allows(leaf, amounts) or not state.quota_after.allows(leaf, amounts):
-        return Fit(Verdict.QUOTA, option)
-    if not within_pool_share(state, job_class, option) or not may_start(state, rules, job_class, option):
+    amounts = option.amounts
+    if not _has_quota(state, rules, job_class, option):
         return Fit(Verdict.QUOTA, option)
     if not beside_kept(state, job_class, option.gang, amounts):
         return Fit(Verdict.NODES, option)
@@ -106,6 +104,21 @@ def _try(
             return Fit(Verdict.NODES, option)
     placed = _place(state, job_class, option, (), only, seats)
     return Fit(Verdict.NODES if placed is None else Verdict.RESERVED, option)
+
+
+def _has_quota(state: State, rules: TierRules, job_class: JobClass, option: Option) -> bool:
+    """Now and once everybody who leaves has left."""
+    leaf, amounts = job_class.leaf, option.amounts
+    if not state.quota.allows(leaf, amounts) or not state.quota_after.allows(leaf, amounts):
+        return False
+    if is_barred_now(state, rules, job_class, amounts):
+        return False
+    return within_pool_share(state, job_class, option) and may_start(state, rules, job_class, option)
+
+
+def is_barred_now(state: State, rules: TierRules, job_class: JobClass, amounts: Sequence[Amount]) -> bool:
+    """Whether nominal is all that the ask may have, and those who leave still hold it (SCH-01)."""
+    return bool(state.leaving or state.shrunk) and rules.standing(state.quota, job_class, amounts) == Standing.BARRED
 
 
 def _place(
@@ -184,6 +197,8 @@ def find_later(
     if standing == Standing.BARRED or (standing == Standing.BORROW and not borrows):
         return None
     if not all(use.allows(job_class.leaf, amounts) for use in (state.quota, state.quota_after)):
+        return None
+    if is_barred_now(state, rules, job_class, amounts):
         return None
     if not heads_allow(state, rules, job_class, amounts, ends_ms):
         return None

@@ -20,7 +20,7 @@ from scheduling.engine.shared_cards import UNSAID_SLOT, open_cards_of
 from scheduling.engine.snapshot import Id, Snapshot
 from scheduling.engine.tiers import TierRules
 from scheduling.engine.units import CARD, NEVER, ONE_PPM
-from scheduling.engine.vocabulary import NodeState, PreemptReason, Tier, WaitCode
+from scheduling.engine.vocabulary import NodeState, PreemptReason, ReservationKind, Tier, WaitCode
 
 
 def check(snapshot: Snapshot, plan: Plan, now_ms: int = -1) -> tuple[Violation, ...]:
@@ -247,7 +247,8 @@ def _resizes_inside_ranges(snapshot: Snapshot, plan: Plan) -> Iterator[Violation
 
 
 def _reserved_cards_left(snapshot: Snapshot, plan: Plan, now_ms: int) -> Iterator[Violation]:
-    """SCH-18: batch that a reservation keeps out leaves of its flavor what its own did not take."""
+    """SCH-18: batch that a reservation keeps out leaves of its flavor what its own did not take. A place that was kept for it is its own."""
+    kept_for = {row.job for row in snapshot.reservations if row.kind == ReservationKind.KEPT_FOR_JOB}
     place = {job: index for index, job in enumerate(snapshot.pending.ids)}
     let_go = {release.reservation for release in plan.releases}
     windows, _ = open_windows(snapshot, Policy(forecast_release_ms=NEVER), now_ms)
@@ -263,7 +264,7 @@ def _reserved_cards_left(snapshot: Snapshot, plan: Plan, now_ms: int) -> Iterato
             taken += cards_m if is_for(row, queue, tier) else 0
             if cards_m and keeps_out(snapshot, row, queue, tier):
                 barred += cards_m
-                jobs.append(start.job)
+                jobs += [start.job] if start.job not in kept_for else []
         if jobs and _free_of(snapshot, row.flavor) - barred < max(0, row.amount_m - taken):
             yield Violation("reserved-cards", tuple(jobs), f"{row.id}: {barred} beside {row.amount_m} kept")
 

@@ -130,6 +130,8 @@ def _packed(value: Any) -> Any:
 @cache
 def _packer(kind: type[Any]) -> Callable[[Any], Any]:
     """How values of a type are packed, worked out once a type: a cycle holds hundreds of thousands of a few types."""
+    if issubclass(kind, int):
+        return int  # A tier in a field of numbers is a number.
     if issubclass(kind, Enum):
         return lambda value: ["enum", kind.__name__, value.value]
     if dataclasses.is_dataclass(kind):

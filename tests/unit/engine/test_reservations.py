@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.engine.builders import World, codes, started, wait_of
+from scheduling.engine.invariants import check
+from tests.unit.engine.builders import NOW_MS, World, codes, started, wait_of
 
 
 def quiet(**pool: Any) -> World:
@@ -127,3 +128,16 @@ def test_a_pool_keeps_a_part_for_priority_tenants(world: World, want: set[str]) 
 
     assert set(started(plan)) == want
     assert {wait.detail for wait in plan.waits} <= {"priority-share"}
+
+
+def test_a_place_that_was_kept_for_batch_is_its_own_whatever_was_reserved_since() -> None:
+    """SCH-17 before SCH-18: who had to leave for it has paid already. Other batch stays out."""
+    world = World(nodes=1, gpus=2).tenant("a", nominal=2).tenant("b", nominal=2)
+    world.reserved("window", tier="production", gpu=2).kept("place", "j1", ["n000"])
+    world.pending("j1", "b", gpu=1, tier="batch").pending("j2", "b", gpu=1, tier="batch")
+
+    plan = world.plan()
+
+    assert started(plan) == {"j1": ("n000",)}
+    assert codes(plan) == {"j2": "reserved"}
+    assert check(world.snapshot(), plan, NOW_MS) == ()

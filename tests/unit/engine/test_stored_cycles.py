@@ -151,3 +151,14 @@ REFUSED = {
 def test_what_cannot_be_read_is_refused_with_the_reason(made: Callable[[], bytes], want: str) -> None:
     with pytest.raises(StoredCycleError, match=want):
         restore(made())
+
+
+def test_a_tier_in_a_field_of_numbers_is_stored_as_a_number() -> None:
+    """A reservation for a tier, as plan files make it."""
+    snapshot = a_world().reserved("r", tier="production", gpu=4).snapshot()
+    plan = run_cycle(snapshot, PRESETS["default"], NOW_MS)
+
+    again = restore(store(StoredCycle(snapshot, PRESETS["default"], NOW_MS, plan)))
+
+    assert again.snapshot.reservations == snapshot.reservations
+    assert again.plan == plan

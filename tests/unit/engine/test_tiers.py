@@ -1,6 +1,6 @@
 """SCH-01: what each tier may use, and SCH-15's physically backed part."""
 
-from tests.unit.engine.builders import World, codes, evicted, start_of, started, wait_of
+from tests.unit.engine.builders import NOW_MS, World, codes, evicted, start_of, started, wait_of
 
 
 def test_production_uses_only_its_tenants_nominal_even_beside_idle_cards() -> None:
@@ -150,3 +150,22 @@ def test_a_cpu_only_job_has_no_gpu_reason() -> None:
     )
 
     assert codes(plan) == {"quota": "impossible", "busy": "quota-borrow-limit"}
+
+
+def test_production_waits_for_production_that_still_holds_what_backs_the_nominal() -> None:
+    """SCH-01, SCH-15: nominal 6 at a factor of 1.2 is backed by 5; two that leave hold them until they have left."""
+    world = World(nodes=1).pool("main", factor_ppm=1_200_000).tenant("a", nominal=6).tenant("b", nominal=3)
+    world.running("old", "a", gpu=2, tier="production", nodes=["n000"], leaving_in=200)
+
+    plan = world.pending("j", "a", gpu=4, tier="production").plan()
+
+    assert not plan.starts
+    assert codes(plan) == {"j": "kept-for-preempted"}
+    assert wait_of(plan, "j").reserved_start_ms == NOW_MS + 200_000
+
+
+def test_nobody_borrows_under_a_policy_without_borrowing_while_others_of_its_tenant_leave() -> None:
+    world = World(nodes=2).tenant("a", nominal=4).tenant("b", nominal=12)
+    world.running("old", "a", gpu=4, nodes=["n000"], leaving_in=200)
+
+    assert not world.pending("j", "a", gpu=4).plan("static-quota").starts
