@@ -15,6 +15,7 @@ from scheduling.cluster.names import parse_pod_name
 from scheduling.control.absorb_nodes import absorb_nodes
 from scheduling.control.ending import RUN_LIVE, RunEnd, close_pod_leases, end_run
 from scheduling.control.lock import Leadership
+from scheduling.control.loose_pods import give_up_joins
 from scheduling.control.observed import LISTED, NODE, POD, SeenPod, read_node_document, read_pod_document
 from scheduling.control.verdict import DELETED, ENDED_BY_SIGNAL, PodFacts, Verdict, VerdictKind, judge
 from scheduling.models import Job, Lease, Observation, Pod, Run
@@ -71,8 +72,24 @@ def judge_runs(run_ids: Iterable[int], absorbed: Absorbed, *, now: datetime, epo
     for pod in Pod.objects.filter(run__in=runs).order_by("run_id", "rank", "pk"):
         pods[pod.run_id].append(pod)
     for run in runs:
+        _let_go_of_failed_joins(run, pods[run.pk], now)
         verdict = judge(RunState(run.state), run.stop_reason, [_facts(pod) for pod in pods[run.pk]])
         _carry_out(run, verdict, absorbed, now=now, epoch=epoch)
+
+
+def _let_go_of_failed_joins(run: Run, pods: Sequence[Pod], now: datetime) -> None:
+    """What joined a run and was never taken in by its node does not end it (SCH-10)."""
+    failed = [
+        pod
+        for pod in pods
+        if pod.joined_at is not None
+        and pod.in_gang
+        and pod.released_at is None
+        and pod.phase in ENDED_PHASES
+        and pod.started_at is None
+    ]
+    if failed and run.state != RunState.STOPPING.value:
+        give_up_joins(failed, reason=EndReason.PLATFORM_FAULT, now=now)
 
 
 def _absorb_listings(cluster: Cluster, rows: Sequence[Observation]) -> None:

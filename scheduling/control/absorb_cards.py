@@ -57,7 +57,7 @@ def _bring_back(cards: Sequence[Card], bad: Collection[int]) -> bool:
 
 
 def _stop_holders(node: Node, out: Sequence[Card], suspects: set[int], *, now: datetime, epoch: int) -> list[int]:
-    runs = sorted(set(_leases(suspects).values_list("run_id", flat=True)))
+    runs = sorted(set(_leases(suspects).exclude(pod__released_at__isnull=False).values_list("run_id", flat=True)))
     if not runs:
         return []
     names = ", ".join(f"{node.name}/{card.index}" for card in out)

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from django.db.models import Q
+
 from berth.common import clock
 from scheduling.control.absorb_cards import absorb_cards
 from scheduling.control.adopting import adopt_nodes
 from scheduling.control.ending import RunEnd, end_run
 from scheduling.control.flapping import gone_at, quarantine_of
+from scheduling.control.loose_pods import drop_loose_pods
 from scheduling.control.observed import SeenNode
 from scheduling.models import Node, Pod, Run
 from scheduling.services.supply import record_nodes
@@ -79,6 +82,7 @@ def _lose(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, ep
     Node.objects.filter(pk=node.pk).update(state=Node.State.LOST, lost_at=now, last_sign_at=last_sign, **went)
     outcome.lost.append(node.name)
     outcome.changed.add(node.pk)
+    drop_loose_pods(node, last_sign=last_sign, now=now)
     runs = Run.objects.filter(leases__node=node, leases__closed_at__isnull=True).exclude(state=RunState.ENDED.value)
     cause = Cause(reason=EndReason.NODE_LOST.value, at=now, message=f"{node.name}: {seen.lost}", epoch=epoch)
     ended: list[int] = []
@@ -93,7 +97,7 @@ def _lose(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, ep
 
 
 def _update(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, epoch: int) -> None:
-    """A node that is not lost. One that was comes back when no fenced pod of ours is left on it (F25)."""
+    """A node that is not lost. One that was comes back when no fenced or released pod of ours is left on it (F25)."""
     state = Node.State.READY if seen.ready else Node.State.NOT_READY
     if node.state == Node.State.LOST and _is_unclean(node):
         return
@@ -119,4 +123,5 @@ def _update(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, 
 
 def _is_unclean(node: Node) -> bool:
     """Pods that were never made are none: only what has a uid can still be there."""
-    return Pod.objects.filter(node=node, run__fenced=True, phase__in=OPEN_PHASES).exclude(uid="").exists()
+    left = Q(run__fenced=True) | Q(released_at__isnull=False)
+    return Pod.objects.filter(left, node=node, phase__in=OPEN_PHASES).exclude(uid="").exists()

@@ -83,6 +83,12 @@ def close_pod_leases(pods: Sequence[Pod], *, now: datetime) -> None:
         _close_leases(run, by_run[run.pk], end, now)
 
 
+def close_lost_pods(run_id: int, pods: Sequence[Pod], *, last_sign: datetime, now: datetime) -> None:
+    """Give back what pods of a live run held on a node that is lost: charged to its last sign of life at most (BIL-05)."""
+    end = RunEnd(run_id, EndReason.NODE_LOST, last_sign=last_sign)
+    _close_leases(Run.objects.get(pk=run_id), pods, end, now)
+
+
 def _end_instant(run: Run, pods: Sequence[Pod], end: RunEnd, now: datetime) -> datetime:
     """The latest end of its pods, in the cluster's own time; without one the last sign of life, else now."""
     finished = [pod.finished_at for pod in pods if pod.finished_at is not None]
@@ -98,7 +104,8 @@ def _close_leases(run: Run, pods: Sequence[Pod], end: RunEnd, now: datetime) -> 
     by_pod = {pod.pk: pod for pod in pods}
     splits = split_changes_of(lease.pk for lease in leases)
     of_run = _notice(run)
-    never_whole = run.started_at is None and end.reason in PLATFORM_FAULTS
+    is_fault = end.reason in PLATFORM_FAULTS
+    never_whole = run.started_at is None and is_fault
     segments: list[tuple[Lease, Stretch]] = []
     for lease in leases:
         pod = by_pod[lease.pod_id]
@@ -110,7 +117,7 @@ def _close_leases(run: Run, pods: Sequence[Pod], end: RunEnd, now: datetime) -> 
             closed_at,
             notice_at,
             notice_kind,
-            fault=never_whole,
+            fault=never_whole or (pod.joined_at is not None and pod.phase == Pod.Phase.PENDING and is_fault),
             borrowed=lease.borrowed,
             splits=splits[lease.pk],
         )

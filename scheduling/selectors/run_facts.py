@@ -13,7 +13,8 @@ UNITS_PER_MILLI = 7
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """`cards_m` and `borrowed_m` are what its leases are (or were) for, open or closed; `nodes` by name."""
+    """`cards_m` and `borrowed_m` are what its leases are (or were) for, open or closed; `nodes` by name. Pods that it goes (or went)
+    on without are not counted (SCH-10)."""
 
     run: Run
     cards_m: int
@@ -53,7 +54,7 @@ def runs_of_jobs(job_ids: Sequence[int]) -> dict[int, tuple[RunFacts, ...]]:
 def _held(run_ids: Sequence[int]) -> dict[int, list[tuple[str, str | None, bool, int]]]:
     found: dict[int, list[tuple[str, str | None, bool, int]]] = defaultdict(list)
     rows = (
-        Lease.objects.filter(run_id__in=run_ids)
+        Lease.objects.filter(run_id__in=run_ids, pod__released_at__isnull=True)
         .values_list("run_id", "node__name", "flavor__name", "borrowed")
         .annotate(units=Sum("quantity"))
         .order_by("run_id", "node__name", "flavor__name", "borrowed")
