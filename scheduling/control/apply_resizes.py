@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 
 from scheduling.cluster.names import pod_name
-from scheduling.control.apply_starts import create_leases
+from scheduling.control.apply_starts import create_leases, open_loans
 from scheduling.engine.growth import ASKED_FOR
 from scheduling.engine.later import WHY as JOINS
 from scheduling.engine.plan import Resize
-from scheduling.models import Pod, Run, RunResize
+from scheduling.models import Loan, Pod, Run, RunResize
 from scheduling.states import RunState
 from scheduling.transitions import CANCEL_GRACE, lock_jobs
 
@@ -85,6 +85,9 @@ def _apply(run: Run, resize: Resize, pods: Sequence[Pod], *, now: datetime, cycl
         )
     if resize.added:
         create_leases(run, _create_pods(run, resize, pods, now), resize.added, now)
+        flavors = [int(loan.flavor) for loan in resize.loans]
+        Loan.objects.filter(run=run, flavor__in=flavors, ended_at__isnull=True).update(ended_at=now, why="resplit")
+        open_loans([(run, run.job.queue_id, loan) for loan in resize.loans], now=now)
     record_resize(run, resize.role, (resize.old, resize.new), resize.reason, now=now, cycle_id=cycle_id)
 
 

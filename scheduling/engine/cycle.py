@@ -81,7 +81,11 @@ def _print_plan(state: State, promises: Promises, decider: Decider, barred: dict
     end_strict_loans(state, splitter.now_own)
     waiting = (contest.class_of(job) for job in decider.waiting if job not in state.kept)
     able = (job_class for job_class in waiting if job_class not in decider.impossible)
-    resizes = (*resizes, *print_shrunk(state), *resize_running(state, decider.rules, contest.classes, cards, able))
+    resizes += print_shrunk(state)
+    resizes += resize_running(
+        state, decider.rules, contest.classes, cards, lenders,
+        still_waiting=able, recharged={recharge.run for recharge in splitter.recharges},
+    )  # fmt: skip
     reserves = promises.reserves()
     backfills, replaced = print_backfill(
         state, [(head.job, head.placed, head.amounts, head.at_ms) for head in state.heads]

@@ -3,7 +3,7 @@
 They never take what a waiting job could use, and no one leaves for them. Whom a claim makes smaller is decided with the claim.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from scheduling.engine.asks import PodAsk
@@ -11,11 +11,13 @@ from scheduling.engine.cards import CardBook
 from scheduling.engine.classes import ClassBook, JobClass
 from scheduling.engine.elastic import is_elastic, resizable_role, size_above
 from scheduling.engine.fit import end_of, find_later, pool_share_room
+from scheduling.engine.loans import Lenders
 from scheduling.engine.placement import Placed
-from scheduling.engine.plan import Placement, Resize
-from scheduling.engine.starts import print_pods
+from scheduling.engine.plan import LoanOpen, Placement, Resize
+from scheduling.engine.snapshot import Id
+from scheduling.engine.starts import borrowed_whole, print_pods
 from scheduling.engine.state import State
-from scheduling.engine.tiers import Standing, TierRules
+from scheduling.engine.tiers import Standing, TierRules, borrowed_part
 from scheduling.engine.topology import HOST
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import TopologyMode
@@ -36,6 +38,8 @@ class Elastic:
     most: int
     ends_ms: int
     added: list[Placed] = field(default_factory=list)
+    borrowed_m: int = 0
+    """Of what was added."""
 
     @property
     def size(self) -> int:
@@ -43,10 +47,20 @@ class Elastic:
 
 
 def resize_running(
-    state: State, rules: TierRules, classes: ClassBook, cards: CardBook, still_waiting: Iterable[JobClass]
+    state: State,
+    rules: TierRules,
+    classes: ClassBook,
+    cards: CardBook,
+    lenders: Lenders,
+    *,
+    still_waiting: Iterable[JobClass],
+    recharged: Set[Id],
 ) -> tuple[Resize, ...]:
-    """After everybody waiting had a turn: `still_waiting` are the classes of those who have no place kept and could ever run."""
-    elastic = _elastic_runs(state, classes)
+    """After everybody waiting had a turn: `still_waiting` are the classes of those who have no place kept and could ever run.
+
+    Runs that are `recharged` in this cycle have their size looked at in the next one: only one of the two may change their loans.
+    """
+    elastic = [each for each in _elastic_runs(state, classes) if state.snapshot.running.runs[each.run] not in recharged]
     if not elastic:
         return ()
     waiting = list(dict.fromkeys(still_waiting))
@@ -57,7 +71,7 @@ def resize_running(
         first = min(left, key=lambda each: _turn(state, each))
         if not _grow(state, rules, first):
             left.remove(first)
-    return (*asked, *(_print_growth(state, cards, each) for each in growing if each.added))
+    return (*asked, *(_print_growth(state, cards, lenders, each) for each in growing if each.added))
 
 
 def _elastic_runs(state: State, classes: ClassBook) -> list[Elastic]:
@@ -135,7 +149,9 @@ def _grow(state: State, rules: TierRules, each: Elastic) -> bool:
     placed = find_later(state, rules, each.job_class, ask, each.ends_ms, borrows=True, only=only)
     if placed is None:
         return False
-    state.occupy(each.job_class, state.charge_of([(ask, ask.count)]), placed, each.ends_ms)
+    amounts = state.charge_of([(ask, ask.count)])
+    each.borrowed_m += borrowed_part(state.quota_after, each.job_class, amounts).get(ask.flavor, 0)
+    state.occupy(each.job_class, amounts, placed, each.ends_ms)
     each.added.append(placed)
     return True
 
@@ -158,16 +174,35 @@ def _shrink(state: State, each: Elastic) -> Resize:
     return Resize(running.ids[each.run], role.name, each.size, each.most, ASKED_FOR, removed=removed)
 
 
-def _print_growth(state: State, cards: CardBook, each: Elastic) -> Resize:
-    running, snapshot = state.snapshot.running, state.snapshot
-    old = len(each.ranks)
+def _print_growth(state: State, cards: CardBook, lenders: Lenders, each: Elastic) -> Resize:
+    running = state.snapshot.running
     free = [rank for rank in range(each.size) if rank not in set(each.ranks)]
-    pods = [pod for placed in each.added for pod in print_pods(snapshot, cards, placed)]
-    added = tuple(_numbered(pod, rank) for pod, rank in zip(pods, free, strict=False))
+    added = tuple(_pods(state, cards, each, free))
     role = each.job_class.shape.roles[each.place]
     why = IDLE_CARDS if each.run not in running.wanted else ASKED_FOR
-    return Resize(running.ids[each.run], role.name, old, each.size, why, added=added)
+    loans = _loans(state, lenders, each, sum(pod.borrowed_m for pod in added))
+    return Resize(running.ids[each.run], role.name, len(each.ranks), each.size, why, added=added, loans=loans)
 
 
-def _numbered(pod: Placement, index: int) -> Placement:
-    return replace(pod, index=index)
+def _pods(state: State, cards: CardBook, each: Elastic, ranks: Sequence[int]) -> Iterator[Placement]:
+    """Under the ranks that are free; own first, in rank order (SCH-03)."""
+    pods = [pod for placed in each.added for pod in print_pods(state.snapshot, cards, placed)]
+    own_m = sum(pod.cards_m for pod in pods) - each.borrowed_m
+    for pod, rank in zip(pods, ranks, strict=False):
+        borrowed_m = borrowed_whole(pod.cards_m - min(pod.cards_m, max(0, own_m)), pod.cards_m)
+        own_m -= pod.cards_m - borrowed_m
+        yield replace(pod, index=rank, borrowed_m=borrowed_m)
+
+
+def _loans(state: State, lenders: Lenders, each: Elastic, more_m: int) -> tuple[LoanOpen, ...]:
+    """One of all that the job borrows by then, which ends when the one it had would have ended."""
+    if not more_m:
+        return ()
+    snapshot = state.snapshot
+    old = [loan for loan in snapshot.loans if loan.run == each.run and loan.flavor == each.ask.flavor]
+    lenders.give_back(old)
+    expires_ms = min((loan.expires_ms for loan in old), default=0)
+    if expires_ms <= state.now_ms:
+        expires_ms = state.now_ms + snapshot.queues[each.job_class.queue].loan_period_ms
+    amount_m = more_m + sum(loan.amount_m for loan in old)
+    return (lenders.open_loan(each.job_class.tenant, each.ask.flavor, amount_m, expires_ms),)

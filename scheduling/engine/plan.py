@@ -68,7 +68,10 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """SCH-10: pods added (with node) or removed (index) while the job runs; those removed have `grace_ms` to leave."""
+    """SCH-10: pods added (with node) or removed (index) while the job runs; those removed have `grace_ms` to leave.
+
+    `loans` stand in place of those of their flavors that the job had: it borrows more with what was added.
+    """
 
     job: Id
     role: str
@@ -78,6 +81,7 @@ class Resize:
     added: tuple[Placement, ...] = ()
     removed: tuple[int, ...] = ()
     grace_ms: int = 0
+    loans: tuple[LoanOpen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def placed_as(gang: Sequence[PodAsk], pods: Sequence[Placement], node_at: Mappin
 
 
 def print_pods(snapshot: Snapshot, cards: CardBook, placed: Placed) -> tuple[Placement, ...]:
-    """Pods that join a running job, all of them own until the split is looked at again."""
+    """Pods that join a running job, all of them own unless who asks says otherwise."""
     return tuple(_placement(snapshot, cards, ask, index, node, 0) for ask, node, index in each_pod(placed))
 
 

@@ -69,7 +69,7 @@ def hold_pods(
 def resized(
     held: Held, resize: Resize, roles: Sequence[str], node_index: Mapping[Any, int], flavor_index: Mapping[Any, int]
 ) -> Held:
-    """The run with the pods of a resize added, all of them own, or taken away."""
+    """The run with the pods of a resize added or taken away."""
     role = roles.index(resize.role)
     stay = [
         pod

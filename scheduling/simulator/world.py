@@ -176,7 +176,10 @@ class World:
         self.ran_ms[job], self.mark_ms[job] = self._ran_ms(job, now_ms), max(int(self.mark_ms[job]), now_ms)
         self.attained_card_ms[job] += before.cards_m * (now_ms - self._since_ms(job)) // CARD
         roles = self._roles[self.trace.shape[job]]
-        self.held[job] = resized(before, resize, roles, self.cluster.node_index, self.cluster.flavor_index)
+        after = resized(before, resize, roles, self.cluster.node_index, self.cluster.flavor_index)
+        opened = self._open(resize.loans, now_ms)
+        kept = [loan for loan in after.loans if loan.flavor not in {new.flavor for new in opened}]
+        self.held[job] = replace(after, loans=(*kept, *opened)) if opened else after
         self.resize_ms[job] = now_ms
         return before, self.held[job]
 

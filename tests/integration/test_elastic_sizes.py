@@ -1,36 +1,14 @@
 """SCH-10 through the loop: jobs start smaller, grow when cards come free, and become smaller before anybody has to leave."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from scheduling.models import Job, Lease, Loan, Pod, Preemption, Run, RunResize
+from scheduling.models import Job, Lease, Loan, Pod, Preemption
 from scheduling.services.cancel import cancel_job
 from scheduling.services.run_reports import report_run
+from tests.integration.elastic_jobs import a_borrower_and_its_lender, an_elastic_job, pods, running, sizes
 from tests.integration.loop_scene import Scene
-
-
-def sizes(job: Job) -> list[tuple[int, int, str]]:
-    """(from, to, why) of every change of the job's size."""
-    return list(RunResize.objects.filter(run__job=job).values_list("old", "new", "reason"))
-
-
-def pods(job: Job) -> list[tuple[int, int, str, bool]]:
-    """(index, rank, phase, whether it stays) of the pods of its latest run, in order of their making."""
-    run = Run.objects.filter(job=job).latest("number")
-    rows = Pod.objects.filter(run=run).order_by("pk")
-    return [(pod.index, pod.rank, pod.phase, pod.released_at is None) for pod in rows]
-
-
-def running(*indexes: int) -> list[tuple[int, int, str, bool]]:
-    return [(index, index, "running", True) for index in indexes]
-
-
-def an_elastic_job(scene: Scene, queue: Any, **fields: Any) -> Job:
-    """One to four pods of eight cards, by single pods, with a pause of a minute."""
-    fields = {"minimum": 1, "elastic_step": 1, "elastic_cooldown_s": 60, "seconds": None, **fields}
-    return scene.submit(queue, replicas=fields.pop("replicas", 4), **fields)
 
 
 def test_a_job_starts_at_the_largest_size_that_fits_and_grows_when_cards_come_free(scene: Scene) -> None:
@@ -55,17 +33,6 @@ def test_a_job_starts_at_the_largest_size_that_fits_and_grows_when_cards_come_fr
     assert started[0] is not None
     assert started[2] is not None
     assert started[2] - started[0] > timedelta(seconds=120)
-
-
-def a_borrower_and_its_lender(scene: Scene) -> tuple[Job, Any]:
-    """A job of four pods that borrows half of its 32 cards from a tenant that has a nominal of 16."""
-    scene.add_nodes(4)
-    borrower, lender = scene.a_queue(16, tier="development"), scene.a_queue(16)
-    job = an_elastic_job(scene, borrower)
-    for seconds in (0, 5, 5):
-        scene.go_on(seconds)
-    assert pods(job) == running(0, 1, 2, 3)
-    return job, lender
 
 
 def test_a_borrower_becomes_smaller_for_its_lender_and_is_not_charged_for_what_leaves(scene: Scene) -> None:
