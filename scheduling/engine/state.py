@@ -147,13 +147,18 @@ class State:
     def vacate(self, run: int, book: NodeBook, use: QuotaUse, sign: int = 1) -> None:
         """Take a run out of one picture (sign -1: put it back)."""
         runs = self.runs
+        self.vacate_nodes(run, book, sign)
+        if runs.leaf[run] >= 0:
+            change = use.refund if sign > 0 else use.charge
+            change(runs.leaf[run], runs.held(run), runs.tier[run])
+
+    def vacate_nodes(self, run: int, book: NodeBook, sign: int = 1) -> None:
+        """The same for its nodes alone."""
+        runs = self.runs
         for node, held in runs.footprint(run):
             book.shift(node, held, sign)
         for hold in runs.shares.get(run, ()) if runs.shares else ():
             book.shift_hold(hold, sign)
-        if runs.leaf[run] >= 0:
-            change = use.refund if sign > 0 else use.charge
-            change(runs.leaf[run], runs.held(run), runs.tier[run])
 
     def start(self, started: Started) -> None:
         """Charge a start and take note of it."""

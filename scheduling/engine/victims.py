@@ -19,10 +19,10 @@ from scheduling.engine.candidates import Candidate, CandidateBook
 from scheduling.engine.claims import Claim
 from scheduling.engine.classes import JobClass
 from scheduling.engine.clearing import cheapest_nodes
+from scheduling.engine.departures import Departures
 from scheduling.engine.fit import end_of, heads_allow, within_pool_share
 from scheduling.engine.free import Limits
 from scheduling.engine.placement import Placed, place_gang
-from scheduling.engine.room import RoomCount
 from scheduling.engine.state import Kept, State, Victim
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.vocabulary import PreemptReason, Tier, TopologyMode
@@ -80,21 +80,13 @@ class _Search:
         self._state, self._rules, self._book, self._ask = state, rules, book, ask
         self._largest = max(ask.option.gang, key=lambda each: (each.cards_m, each.cpu_m))
         self._limits = state.limits(ask.ends_ms)
-        self._counted: RoomCount | None = None
         required = ask.job_class.shape.topology == TopologyMode.REQUIRED
         self._counts_tell = len(ask.option.gang) == 1 and not required
         """Pods of one role that may stand anywhere have a place as soon as there is room for enough of them."""
         self._chosen: list[Candidate] = []
-        self._gone: list[Candidate] = []
+        self._departures = Departures(state, self._largest, ask.job_class.pool, self._limits, put_off=self._counts_tell)
         self._asking = Asking(state, book, ask)
         self._freed_m = 0
-
-    @property
-    def _room(self) -> RoomCount:
-        """Counted when the first candidate goes: most claims find a place without, or nobody whom they may ask."""
-        if self._counted is None:
-            self._counted = RoomCount(self._state.after, self._largest, self._ask.job_class.pool, self._limits)
-        return self._counted
 
     def chosen(self) -> list[tuple[int, PreemptReason]]:
         """The victims' runs in the order they were chosen, each with why it may be taken."""
@@ -124,7 +116,7 @@ class _Search:
                 if not self._ask.own and self._freed_m >= MOST_FREED * self._ask.option.cards_m > 0:
                     return None
                 self._freed_m += self._state.runs.total_cards_m(candidate.run)
-                self._vacate(candidate, 1)
+                self._take_out(candidate)
                 self._chosen.append(candidate)
                 placed = self._place()
             if placed is not None:
@@ -133,23 +125,26 @@ class _Search:
 
     def _put_back(self, chosen: list[Candidate]) -> None:
         while chosen:
-            self._vacate(chosen.pop(), -1)
+            candidate = chosen.pop()
+            self._departures.put_back(candidate)
+            self._asking.moved(candidate)
         if not self._chosen:
             self._asking.start_over()
 
     def _node_by_node(self) -> Placed | None:
         """Taken in order the candidates are used up before any node is clear: clear the nodes that cost least, one at a time."""
         state, ask = self._state, self._largest
+        room = self._departures.room
         excess, willing = self._willing()
         for node, leavers in cheapest_nodes(state, ask, willing, excess)[: MOST_NODES_PER_POD * ask.count + MOST_NODES]:
-            if not self._room.counts(node):
+            if not room.counts(node):
                 continue
-            before, taken = self._room.total, []
+            before, taken = room.total, []
             for candidate in leavers:
-                if candidate not in self._gone and self._asking.may_take(candidate):
-                    self._vacate(candidate, 1)
+                if candidate not in self._departures.gone and self._asking.may_take(candidate):
+                    self._take_out(candidate)
                     taken.append(candidate)
-            if self._room.total == before:
+            if room.total == before:
                 self._put_back(taken)
                 continue
             self._chosen += taken
@@ -165,27 +160,19 @@ class _Search:
         willing, givers = self._asking.willing()
         return {tenant: state.quota_after.borrows(tenant, column) for tenant in givers}, willing
 
-    def _vacate(self, candidate: Candidate, sign: int) -> None:
-        """Take a candidate out (sign -1: put it back), keeping count of the room for the claim's largest pods."""
-        state, room = self._state, self._room
-        state.vacate(candidate.run, state.after, state.quota_after, sign)
-        if state.heads:
-            state.vacate_head_nodes(candidate.run, sign)
+    def _take_out(self, candidate: Candidate) -> None:
+        self._departures.take_out(candidate)
         self._asking.moved(candidate)
-        room.recount([node for node, _ in state.runs.footprint(candidate.run)])
-        if sign > 0:
-            self._gone.append(candidate)
-        else:
-            self._gone.remove(candidate)
 
     def _place(self) -> Placed | None:
         return self._anywhere(self._limits) if self._has_room() else None
 
     def _has_room(self) -> bool:
         """In nodes as far as they are counted, in quota and beside the heads; whether it makes a place see `_counts_tell`."""
+        return not self._departures.lacks_room() and self._quota_has_room()
+
+    def _quota_has_room(self) -> bool:
         ask = self._ask
-        if self._counted is not None and self._counted.total < self._largest.count:
-            return False
         if not self._state.quota_after.allows(ask.job_class.leaf, ask.option.amounts):
             return False
         return not self._limits or self._heads_keep_their_quota()
@@ -195,10 +182,10 @@ class _Search:
         state, ask = self._state, self._ask
         if heads_allow(state, self._rules, ask.job_class, ask.option.amounts, ask.ends_ms):
             return True
-        for candidate in self._gone:
+        for candidate in self._departures.gone:
             state.vacate_head_quota(candidate.run)
         allowed = heads_allow(state, self._rules, ask.job_class, ask.option.amounts, ask.ends_ms)
-        for candidate in self._gone:
+        for candidate in self._departures.gone:
             state.vacate_head_quota(candidate.run, sign=-1)
         return allowed
 
@@ -208,13 +195,41 @@ class _Search:
 
     def _drop_unneeded(self, placed: Placed) -> Placed:
         """Reverse pass: whoever can stay stays. The last chosen made the place, so the pass begins before it."""
-        before = len(self._chosen)
-        for candidate in reversed(self._chosen[:-1]):
-            self._vacate(candidate, -1)
-            if self._has_room() and (self._counts_tell or self._anywhere(self._limits) is not None):
-                self._chosen.remove(candidate)
-            else:
-                self._vacate(candidate, 1)
+        before, last = len(self._chosen), self._chosen[-1:]
+        if not (self._counts_tell and self._drop_at_once()):
+            for candidate in reversed(self._chosen[:-1]):
+                self._departures.put_back(candidate)
+                if self._has_room() and (self._counts_tell or self._anywhere(self._limits) is not None):
+                    continue
+                self._departures.take_out(candidate)
+        self._departures.settle()
+        gone = self._departures.gone
+        self._chosen = [candidate for candidate in self._chosen[:-1] if candidate in gone] + last
         if len(self._chosen) == before:
             return placed
         return self._place() or placed
+
+    def _drop_at_once(self) -> bool:
+        """The same where it is plain: those without whom no node has less room stay together, the others one by one.
+
+        Whoever stays takes from quota, never gives. So if quota has room when all of them stay, it has at every step of the pass; if
+        not, nothing is changed, and False.
+        """
+        departures, dropped = self._departures, list[Candidate]()
+        idle = [candidate for candidate in self._chosen[:-1] if not departures.makes_room(candidate)]
+        for candidate in idle:
+            departures.put_back(candidate)
+        dropped += idle
+        plain = self._quota_has_room()
+        for candidate in reversed(self._chosen[:-1] if plain else []):
+            if candidate in departures.gone:
+                departures.put_back(candidate)
+                if departures.lacks_room():
+                    departures.take_out(candidate)
+                    continue
+                dropped.append(candidate)
+                plain = plain and self._quota_has_room()
+        if not plain:
+            for candidate in dropped:
+                departures.take_out(candidate)
+        return plain
