@@ -5,11 +5,12 @@ first everybody by the policy's first strategy, then, at most once a queue, thos
 """
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 
 from scheduling.engine.candidates import Candidate, CandidateBook, Rank, Share
 from scheduling.engine.claims import Claim, reason_to_take
 from scheduling.engine.fair_share import FairShare
+from scheduling.engine.ladders import Kind, Ladder, is_useful
 from scheduling.engine.state import State
 from scheduling.engine.vocabulary import PreemptReason
 
@@ -43,6 +44,9 @@ class Asking:
         if not own and not outside:
             return
         self.asked = True
+        if self._ask.own and self._goes_down_ladders():
+            yield from self._down_ladders(own, outside)
+            return
         yield from self._first_pass(own, outside)
         if not self._ask.own and len(self._strategies) > 1:
             yield from self._second_pass(self._strategies[1])
@@ -154,6 +158,61 @@ class Asking:
             yield line[taken]
             self._push(touched, taken_from, line, taken + 1)
 
+    def _goes_down_ladders(self) -> bool:
+        """Where every tenant stands right below the root, and nominal is taken back from any borrower."""
+        return self._state.policy.reclaim == "any" and self._book.is_flat()
+
+    def _down_ladders(self, own: list[Candidate], outside: list[tuple[Rank, int]]) -> Iterator[Candidate]:
+        """The first pass of a claim on nominal, with what is known already of where tenants outside stand."""
+        lines: list[tuple[Rank, int, int, list[Candidate] | Ladder]] = []
+        first = self._entry(self._tenant, own, 0)
+        if first is not None:
+            lines.append(first)
+        ladders, kind = self._book.ladders, self._kind()
+        others = (entry for entry in outside if entry[1] != self._tenant)
+        upcoming = next(others, None)
+        inside = self._stays_inside()
+        while lines or upcoming:
+            if upcoming and (not lines or upcoming < lines[0]):
+                ladder = ladders.of(upcoming[1], kind, self._book.of_tenant(upcoming[1]))
+                rung = ladder.rung(0)
+                if rung is not None:
+                    heappush(lines, (rung[0], upcoming[1], 0, ladder))
+                upcoming = next(others, None)
+                continue
+            _, taken_from, place, line = lines[0]
+            if isinstance(line, list):
+                heappop(lines)
+                taken = self._next_taken(line, place, outside=False)
+                if taken == place:
+                    yield line[taken]
+                    inside = self._stays_inside()
+                entry = self._entry(taken_from, line, taken + (taken == place)) if taken >= 0 else None
+                if entry is not None:
+                    heappush(lines, entry)
+                continue
+            rung = line.rung(place) if inside else None
+            if rung is None or rung[2] is None:
+                heappop(lines)
+                continue
+            self.reasons[rung[1].run] = rung[2]
+            yield rung[1]
+            rung = line.rung(place + 1)
+            if rung is None:
+                heappop(lines)
+            else:
+                heapreplace(lines, (rung[0], taken_from, place + 1, line))
+
+    def _kind(self) -> Kind:
+        ask, limited = self._ask, self._state.tree.limited
+        return ask.flavors, ask.job_class.pool, tuple(column for column, _ in ask.option.amounts if limited[column])
+
+    def _stays_inside(self) -> bool:
+        """Whether the asker's side stays inside its own quota, without which nominal is not taken back."""
+        asker, tree = self._ask.job_class, self._state.tree
+        top = tree.path[asker.leaf][-2]
+        return self._state.quota_after.within(asker.leaf, top, self._ask.option.amounts, asker.tier)
+
     def _next_taken(self, line: list[Candidate], place: int, *, outside: bool) -> int:
         """Where the tenant's next run stands that the claim may take; -1 where there is none.
 
@@ -223,18 +282,22 @@ class Asking:
         return any(self._fair.allows(candidate, strategy) for strategy in self._strategies)
 
     def _push(self, touched: list[Line], tenant: int, line: list[Candidate], place: int) -> None:
-        """Put a tenant's next useful candidate among those to choose from, ranked by the tenant's share as it is now."""
+        """Put a tenant's next useful candidate among those to choose from."""
+        entry = self._entry(tenant, line, place)
+        if entry is not None:
+            heappush(touched, entry)
+
+    def _entry(self, tenant: int, line: list[Candidate], place: int) -> Line | None:
+        """A tenant's next useful candidate, ranked by the tenant's share as it is now."""
         while place < len(line) and not self.is_useful(line[place]):
             place += 1
-        if place < len(line):
-            rank = (not line[place].expired, self._fair.share(tenant), line[place].key)
-            heappush(touched, (rank, tenant, place, line))
+        if place == len(line):
+            return None
+        return (not line[place].expired, self._fair.share(tenant), line[place].key), tenant, place, line
 
     def is_useful(self, candidate: Candidate) -> bool:
         """Whether the run holds anything the claim could use: a card of its flavors; for CPU-only claims, anything of the pool."""
-        if self._ask.flavors:
-            return not self._ask.flavors.isdisjoint(candidate.flavors)
-        return self._ask.job_class.pool in candidate.pools
+        return is_useful(candidate, self._ask.flavors, self._ask.job_class.pool)
 
     def _lacks_quota(self) -> bool:
         """True where the claim's own side has no room however many borrowers leave."""

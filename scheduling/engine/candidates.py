@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from scheduling.engine.guards import Guards
+from scheduling.engine.ladders import Ladders
 from scheduling.engine.share import over_quota_rank
 from scheduling.engine.state import State
 from scheduling.engine.tiers import grace_ms
@@ -49,6 +50,7 @@ class CandidateBook:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self.ladders = Ladders(state)
         self.guards = Guards(state.snapshot, state.policy, state.now_ms)
         self._lines: dict[int, list[Candidate]] | None = None
         self._ranked: list[tuple[Rank, int]] = []
@@ -57,6 +59,7 @@ class CandidateBook:
         self._submit_ms: list[int] = running.submit_ms.tolist()
         self._saved_ms: list[int] = np.maximum(running.start_ms, running.last_checkpoint_ms).tolist()
         self._loan_expires_ms: list[int] = running.loan_expires_ms.tolist()
+        self._flat: bool | None = None
         self.hopeless: set[tuple[int, ...]] = set()
         """Shapes that do not fit even when every borrower that may be taken from has gone."""
         self.fair_claims: Counter[int] = Counter()
@@ -89,6 +92,15 @@ class CandidateBook:
         """
         return any(rank >= other and ends_ms >= until for other, until in self._given_up.get(key, ()))
 
+    def is_flat(self) -> bool:
+        """Where every queue stands right below its tenant, or is one, and every tenant right below one root."""
+        if self._flat is None:
+            tree, queues = self._state.tree, self._state.snapshot.queues
+            paths = [tree.path[tree.tenant[queue.node]] for queue in queues]
+            self._flat = len({path[-1] for path in paths}) == 1 and all(len(path) == _DEEP - 1 for path in paths)
+            self._flat = self._flat and all(len(tree.path[queue.node]) <= _DEEP for queue in queues)
+        return self._flat
+
     def cousins(self, tenant: int) -> tuple[int, ...]:
         """Borrowers that meet the tenant below the root: what one of them holds moves where the others stand."""
         branch = self._state.tree.path[tenant]
@@ -109,6 +121,8 @@ class CandidateBook:
                 lines[tenant] = [
                     candidate for candidate in lines[tenant] if self._state.leaving_ms[candidate.run] >= NEVER
                 ]
+        for tenant in self._state.touched:
+            self.ladders.forget(tenant)
         for tenant in self._moved():
             self._place(tenant)
         self._state.touched.clear()

@@ -6,6 +6,7 @@ from scheduling.engine.asks import Option
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.classes import JobClass
 from scheduling.engine.guards import Guards
+from scheduling.engine.ladders import of_nominal
 from scheduling.engine.state import State
 from scheduling.engine.vocabulary import PreemptReason, Tier
 
@@ -39,16 +40,10 @@ def reason_to_take(state: State, guards: Guards, ask: Claim, candidate: Candidat
         if candidate.tier == Tier.BATCH:
             return PreemptReason.YIELD
         if ask.own and candidate.tier < asker.tier and stands_above(state, asker.tenant, ask, with_ask=True):
-            return _of_nominal(candidate)
+            return of_nominal(candidate)
     if _reclaims(state, ask, candidate):
-        return _of_nominal(candidate)
+        return of_nominal(candidate)
     return PreemptReason.PRIORITY if _outranks(state, guards, ask, candidate) else None
-
-
-def _of_nominal(candidate: Candidate) -> PreemptReason:
-    if candidate.tier == Tier.BATCH:
-        return PreemptReason.YIELD
-    return PreemptReason.LOAN_EXPIRED if candidate.expired else PreemptReason.RECLAIM_NOMINAL
 
 
 def _outranks(state: State, guards: Guards, ask: Claim, candidate: Candidate) -> bool:

@@ -77,10 +77,19 @@ class Departures:
         for node in list(self._waiting):
             self._make_up_for(node)
 
-    def makes_room(self, candidate: Candidate) -> bool:
-        """Whether a largest pod has room on a node that the candidate left."""
-        room = self.room
-        return any(room.on(node) for node, _ in self._state.runs.footprint(candidate.run))
+    def put_back_idle(self, last: Candidate) -> list[Candidate]:
+        """All but `last` without whom no node has less room for a largest pod; who that is."""
+        runs, roomy = self._state.runs, self.room.roomy()
+        idle = []
+        for candidate in self.gone:
+            unmade = candidate in self._unmade
+            if candidate is not last and (
+                unmade or roomy.isdisjoint([node for node, _ in runs.footprint(candidate.run)])
+            ):
+                idle.append(candidate)
+        for candidate in idle:
+            self.put_back(candidate)
+        return idle
 
     def _make_up_for(self, node: int) -> None:
         for candidate in self._waiting.get(node, [])[:]:

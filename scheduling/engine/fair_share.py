@@ -47,9 +47,11 @@ class FairShare:
 
     def forget(self, leaf: int) -> None:
         """A queue's use has changed."""
-        for index in self._state.tree.path[leaf]:
-            self._ranks.pop(index, None)
-        self._allowed.clear()
+        if self._ranks:
+            for index in self._state.tree.path[leaf]:
+                self._ranks.pop(index, None)
+        if self._allowed:
+            self._allowed.clear()
 
     def kind(self, candidate: Candidate) -> Kind:
         return candidate.leaf, candidate.tier, self._state.runs.held(candidate.run)

@@ -22,9 +22,9 @@ class RoomCount:
         table, flavor = self._book.table, self._ask.flavor
         return table.open[node] and table.pool[node] == self._pool and flavor in (-1, table.flavor[node])
 
-    def on(self, node: int) -> int:
-        """How many pods have room on one node."""
-        return self._on.get(node, 0)
+    def roomy(self) -> set[int]:
+        """The nodes with room for a pod at least."""
+        return {node for node, room in self._on.items() if room}
 
     def recount(self, nodes: Iterable[int]) -> None:
         on = self._on

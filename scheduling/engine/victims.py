@@ -110,15 +110,19 @@ class _Search:
 
     def _one_by_one(self) -> Placed | None:
         """Let candidates go in order until there is a place. A borrower that finds one where others leave anyway takes nobody out, as a claim on nominal does."""
+        borrows, chosen, departures = not self._ask.own, self._chosen, self._departures
         for candidate in self._asking.in_order():
-            placed = None if self._ask.own or self._chosen else self._place()
-            if placed is None:
-                if not self._ask.own and self._freed_m >= MOST_FREED * self._ask.option.cards_m > 0:
+            if borrows:
+                placed = None if chosen else self._place()
+                if placed is not None:
+                    return placed
+                if self._freed_m >= MOST_FREED * self._ask.option.cards_m > 0:
                     return None
                 self._freed_m += self._state.runs.total_cards_m(candidate.run)
-                self._take_out(candidate)
-                self._chosen.append(candidate)
-                placed = self._place()
+            departures.take_out(candidate)
+            self._asking.moved(candidate)
+            chosen.append(candidate)
+            placed = None if departures.lacks_room() else self._place()
             if placed is not None:
                 return placed
         return None
@@ -215,11 +219,8 @@ class _Search:
         Whoever stays takes from quota, never gives. So if quota has room when all of them stay, it has at every step of the pass; if
         not, nothing is changed, and False.
         """
-        departures, dropped = self._departures, list[Candidate]()
-        idle = [candidate for candidate in self._chosen[:-1] if not departures.makes_room(candidate)]
-        for candidate in idle:
-            departures.put_back(candidate)
-        dropped += idle
+        departures = self._departures
+        dropped = departures.put_back_idle(self._chosen[-1]) if self._chosen else []
         plain = self._quota_has_room()
         for candidate in reversed(self._chosen[:-1] if plain else []):
             if candidate in departures.gone:
