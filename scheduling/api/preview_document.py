@@ -10,6 +10,7 @@ from berth.common.reasons import wait_message, wait_step
 from berth.common.units import from_ppm
 from scheduling.api.amounts import amounts_document, cards, money
 from scheduling.control.preview import Preview, instant
+from scheduling.control.preview_choices import Choice
 from scheduling.control.preview_places import Place
 from scheduling.control.preview_words import growth_text, stranded_text
 from scheduling.engine.plan import Wait
@@ -31,6 +32,7 @@ def preview_document(preview: Preview) -> dict[str, Any]:
         else None,
         "wait": _wait(preview.wait),
         "placement": [_placement(place, preview.places) for place in preview.places],
+        "choices": [_choice(choice, preview) for choice in preview.choices],
         "suggestions": [] if preview.wait is None else [wait_step(preview.wait)],
     }
 
@@ -78,6 +80,19 @@ def _placement(place: Place, every: Sequence[Place]) -> dict[str, Any]:
         "strands": {"nodes": place.broken, "cards": cards(place.stranded_m)},
         "chosen": place.chosen,
         "note": _note(place, every),
+    }
+
+
+def _choice(choice: Choice, preview: Preview) -> dict[str, Any]:
+    currency = preview.cost.currency if preview.cost else ""
+    return {
+        "objectives": list(choice.objectives),
+        "flavors": choice.flavors,
+        "speed": number(from_ppm(choice.speed_ppm)),
+        "runtime_s": None if choice.runtime_ms is None else choice.runtime_ms // 1000,
+        "cost": None if choice.cost is None else money(choice.cost, currency),
+        "in_time": choice.in_time,
+        "chosen": choice.chosen,
     }
 
 

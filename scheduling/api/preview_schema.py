@@ -63,6 +63,22 @@ class PreviewWaitSchema(Fields):
     short = AmountsField()
 
 
+class ChoiceSchema(Fields):
+    objectives = serializers.ListField(
+        child=serializers.CharField(), help_text="`fastest`, `cheapest` or both lead to it."
+    )
+    flavors = serializers.DictField(child=serializers.CharField(), help_text="By role.")
+    speed = NumberField(help_text="Of the slowest cards of the gang; 1 is the platform's yardstick.")
+    runtime_s = serializers.IntegerField(
+        allow_null=True, help_text="Expected run time by that speed; null without one."
+    )
+    cost = serializers.CharField(allow_null=True, help_text="Of the cards for that time at the tenant's own price.")
+    in_time = serializers.BooleanField(
+        allow_null=True, help_text="Whether it would meet the deadline; null without one."
+    )
+    chosen = serializers.BooleanField(help_text="What the job would start on now.")
+
+
 class PreviewSchema(Fields):
     admissible = serializers.BooleanField(help_text="Whether submitting it would be accepted.")
     problems = PreviewProblemSchema(many=True)
@@ -71,4 +87,5 @@ class PreviewSchema(Fields):
     quota = QuotaPartSchema(allow_null=True)
     wait = PreviewWaitSchema(allow_null=True, help_text="Why it would wait; null where it would start at once.")
     placement = PlacementSchema(many=True)
+    choices = ChoiceSchema(many=True, help_text="Where roles accept several flavors: the fastest and the cheapest.")
     suggestions = serializers.ListField(child=serializers.CharField())

@@ -8,6 +8,7 @@ from berth.common import clock
 from berth.common.errors import FieldProblem
 from berth.common.units import PPM
 from scheduling.control.planning import plan_cycle
+from scheduling.control.preview_choices import Choice, list_choices
 from scheduling.control.preview_cost import CostRange, Expected, estimate_cost
 from scheduling.control.preview_places import Place, list_places
 from scheduling.engine.plan import Plan, Start, Wait
@@ -50,6 +51,7 @@ class Preview:
     borrowed_m: int = 0
     cost: CostRange | None = None
     places: tuple[Place, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
     @property
     def admissible(self) -> bool:
@@ -84,6 +86,7 @@ def preview_job(user: User, body: Any, policy: Policy = PRESETS["default"]) -> P
         borrowed_m=found.borrowed_m,
         cost=estimate_cost(judged.job, judged.config, _expected(start)),
         places=() if start is None else list_places(asked, job, start, policy, to_ms(now)),
+        choices=list_choices(snapshot, candidate, start, judged.job.queue.tenant_id, to_ms(now)),
     )
 
 
@@ -111,6 +114,7 @@ def _candidate(job: ResolvedJob, snapshot: Snapshot, config: Configured, now_ms:
         limit_ms=NEVER if ask.max_runtime_s is None else ask.max_runtime_s * MS_PER_S,
         expected_ms=NEVER if ask.expected_runtime_s is None else ask.expected_runtime_s * MS_PER_S,
         eligible_ms=now_ms if ask.not_before is None else max(now_ms, to_ms(ask.not_before)),
+        deadline_ms=NEVER if ask.deadline is None else to_ms(ask.deadline),
     )
 
 

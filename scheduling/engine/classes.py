@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from scheduling.engine.asks import NOBODY, Option, list_options
 from scheduling.engine.card_modes import find_mismatch, is_share
 from scheduling.engine.elastic import list_sizes
+from scheduling.engine.objective import CHEAPEST, by_objective, chosen_in_time, in_time
 from scheduling.engine.share import DominantShares, Vector
 from scheduling.engine.snapshot import Shape, Snapshot
 from scheduling.engine.units import NEVER
@@ -12,6 +13,8 @@ from scheduling.engine.unsupported import find_unsupported
 
 Key = tuple[int, int, int]
 """(queue, shape, tier)"""
+InTime = tuple[int, ...] | None
+"""Places of the flavor choices that end before a job's deadline (SCH-20); None where that leaves no choice out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,29 +52,49 @@ class JobClass:
 
 
 class ClassBook:
-    """Classes by (queue, shape, tier), made when first asked for."""
+    """Classes by (queue, shape, tier), made when first asked for; jobs with a deadline that some choices miss are ones of their own."""
 
     def __init__(self, snapshot: Snapshot, tenant_of: list[int], shares: DominantShares) -> None:
         self._snapshot, self._tenant_of, self._shares = snapshot, tenant_of, shares
-        self._classes: dict[Key, JobClass] = {}
+        self._classes: dict[tuple[Key, InTime], JobClass] = {}
         self._options: dict[Key, tuple[Option, ...]] = {}
         self._sizes: dict[Key, tuple[tuple[Option, ...], ...]] = {}
 
-    def of(self, queue: int, shape: int, tier: int) -> JobClass:
-        key = (queue, shape, tier)
+    def of(self, queue: int, shape: int, tier: int, good: InTime = None) -> JobClass:
+        key = ((queue, shape, tier), good)
         found = self._classes.get(key)
         if found is None:
-            found = self._classes[key] = self._make(queue, shape, tier)
+            found = self._classes[key] = self._make(queue, shape, tier, good)
         return found
 
-    def _make(self, queue: int, shape_index: int, tier: int) -> JobClass:
+    def of_pending(self, job: int, now_ms: int) -> JobClass:
+        """The class of a waiting job, by its index."""
+        pending = self._snapshot.pending
+        queue, shape, tier = int(pending.queue[job]), int(pending.shape[job]), int(pending.tier[job])
+        return self.of(queue, shape, tier, self.in_time(job, self.of(queue, shape, tier), now_ms))
+
+    def in_time(self, job: int, job_class: JobClass, now_ms: int) -> InTime:
+        """Which of its class's choices a waiting job can take for its deadline."""
+        deadline_ms = int(self._snapshot.pending.deadline_ms[job])
+        if job_class.shape.objective != CHEAPEST or deadline_ms >= NEVER or len(job_class.options) < 2:
+            return None
+        expected_ms = int(self._snapshot.pending.expected_ms[job])
+        return in_time(job_class.options, self._snapshot.flavors, expected_ms=expected_ms, left_ms=deadline_ms - now_ms)
+
+    def _make(self, queue: int, shape_index: int, tier: int, good: InTime) -> JobClass:
         row, shape = self._snapshot.queues[queue], self._snapshot.shapes[shape_index]
         tenant = self._tenant_of[row.node]
         key = (shape_index, row.pool, tenant if any(is_share(role.cards_m) for role in shape.roles) else NOBODY)
         options = self._options.get(key)
         if options is None:
-            options = self._options[key] = list_options(shape, row.pool, self._snapshot.flavors, tenant)
-            self._sizes[key] = list_sizes(shape, options, len(self._snapshot.flavors))
+            flavors = self._snapshot.flavors
+            listed = list_options(shape, row.pool, flavors, tenant)
+            options = self._options[key] = by_objective(listed, shape.objective, flavors)
+            self._sizes[key] = list_sizes(shape, options, len(flavors))
+        sizes = self._sizes[key]
+        if good is not None:
+            options = chosen_in_time(options, good, self._snapshot.flavors)
+            sizes = list_sizes(shape, options, len(self._snapshot.flavors))
         impossible = ""
         if find_unsupported(shape):
             impossible = "unsupported"
@@ -81,7 +104,7 @@ class ClassBook:
             queue=queue, leaf=row.node, tenant=tenant, tier=tier, pool=row.pool,
             shape_index=shape_index, shape=shape, options=options,
             ask=self._shares.vector(options[0].amounts) if options else (0, 0, 0, 0), impossible=impossible,
-            sizes=self._sizes[key],
+            sizes=sizes,
         )  # fmt: skip
 
     def _why_none(self, shape: Shape, pool: int) -> str:

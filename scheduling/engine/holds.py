@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from scheduling.engine.classes import ClassBook, JobClass
 from scheduling.engine.nodes import pool_bars_starts
 from scheduling.engine.plan import Wait
 from scheduling.engine.snapshot import Shape, Snapshot
+from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import WaitCode
 
 UNKNOWN_QUEUE, QUEUE_CLOSED = "unknown-queue", "queue-closed"
@@ -44,6 +47,9 @@ def sort_pending(snapshot: Snapshot, classes: ClassBook, now_ms: int) -> Sorted:
             result.waits[job] = _wait(snapshot, job, kind, now_ms)
         else:
             result.eligible[job] = kind.job_class
+    for job in np.flatnonzero(pending.deadline_ms < NEVER).tolist():
+        if job in result.eligible:
+            result.eligible[job] = classes.of_pending(job, now_ms)
     return result
 
 

@@ -27,12 +27,11 @@ class Capacity:
     def __init__(self, snapshot: Snapshot, table: NodeTable, tree: QuotaTree, rules: TierRules) -> None:
         self._snapshot, self._table, self._tree, self._rules = snapshot, table, tree, rules
         self._book: NodeBook | None = None
-        self._fits: dict[tuple[int, int], Impossible | None] = {}
+        self._fits: dict[tuple[int, int, tuple[int, ...]], Impossible | None] = {}
 
     def find(self, job_class: JobClass) -> Impossible | None:
         """Why no flavor choice can ever run, judged by the choice that comes nearest; None where one can."""
-        problems = [self._quota(job_class, option) or self._nodes(job_class, place, option)
-                    for place, option in enumerate(job_class.smallest)]  # fmt: skip
+        problems = [self._quota(job_class, option) or self._nodes(job_class, option) for option in job_class.smallest]
         if not problems:
             return Impossible("flavor")
         return None if None in problems else problems[0]
@@ -47,8 +46,8 @@ class Capacity:
                 return Impossible("quota", tuple((key, amount, most) for key in keys_of(self._snapshot, column)))
         return None
 
-    def _nodes(self, job_class: JobClass, place: int, option: Option) -> Impossible | None:
-        key = (job_class.shape_index, job_class.pool * 1000 + place)
+    def _nodes(self, job_class: JobClass, option: Option) -> Impossible | None:
+        key = (job_class.shape_index, job_class.pool, tuple(ask.flavor for ask in option.gang))
         if key not in self._fits:
             self._fits[key] = self._try(job_class, option)
         return self._fits[key]

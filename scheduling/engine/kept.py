@@ -97,8 +97,7 @@ class Promises:
             yield find_start(state, rules, job_class, ends_ms, options=(same,), seats=seats)
 
     def _class_of(self, job: int) -> JobClass:
-        pending = self._state.snapshot.pending
-        return self._classes.of(int(pending.queue[job]), int(pending.shape[job]), int(pending.tier[job]))
+        return self._classes.of_pending(job, self._state.now_ms)
 
     def reserves(self) -> list[Reserve]:
         """New promises, and carried ones that moved to other nodes (the old one is released)."""

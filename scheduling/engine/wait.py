@@ -68,7 +68,7 @@ def _most_specific(amounts: Mapping[str, int]) -> dict[str, int]:
     return {key: value for key, value in amounts.items() if key != "gpu" or not named}
 
 
-Shared = tuple[int, int, int, int]
+Shared = tuple[int, int, tuple[int, ...], int]
 
 _ORDER = {code: place for place, code in enumerate(WaitCode)}
 
@@ -90,7 +90,7 @@ class ReasonBook:
         found = self._reasons.get(job_class)
         if found is None:
             nearest = max(
-                (self._of_option(job_class, option, place) for place, option in enumerate(job_class.smallest)),
+                (self._of_option(job_class, option) for option in job_class.smallest),
                 key=lambda reason: _ORDER[reason.code],
             )
             found = self._reasons[job_class] = nearest
@@ -118,10 +118,9 @@ class ReasonBook:
             reason.suggestion, reason.hint = "ask-admin", _most_specific(reason.need)
         return reason
 
-    def _of_option(self, job_class: JobClass, option: Option, place: int) -> Reason:
-        """`place`: the option's among those of its class, which all classes of a shape and pool share (of shares: of a tenant)."""
+    def _of_option(self, job_class: JobClass, option: Option) -> Reason:
         whose = job_class.tenant if any(ask.share is not None for ask in option.gang) else NOBODY
-        shared = (job_class.shape_index, job_class.pool, place, whose)
+        shared = (job_class.shape_index, job_class.pool, tuple(ask.flavor for ask in option.gang), whose)
         return (
             self._nominal(job_class, option)
             or self._quota(job_class, option, job_class.tier)

@@ -79,8 +79,13 @@ def _read_pools(now: datetime) -> tuple[Pool, ...]:
 
 
 def _read_flavors(pool_index: Mapping[int, int]) -> tuple[Flavor, ...]:
+    """With the price that most tenants pay for an own card-hour: by it choices are ranked (SCH-20), nobody is billed by it."""
     rows = fetch(
-        "SELECT id, name, pool_id, mode, mig_profile, vram_mib, speed_ppm, weight_ppm FROM tenants_flavor ORDER BY id"
+        "WITH asked AS (SELECT flavor_id, mode() WITHIN GROUP (ORDER BY price) AS price, min(currency) AS currency"
+        "  FROM scheduling_effectiveprice WHERE meter = 'card_hour' GROUP BY flavor_id)"
+        " SELECT f.id, f.name, f.pool_id, f.mode, f.mig_profile, f.vram_mib, f.speed_ppm, f.weight_ppm,"
+        " coalesce(own.price, any_card.price), coalesce(own.currency, any_card.currency, '') FROM tenants_flavor f"
+        " LEFT JOIN asked own ON own.flavor_id = f.id LEFT JOIN asked any_card ON any_card.flavor_id IS NULL ORDER BY f.id"
     )
     return tuple(
         Flavor(
@@ -92,6 +97,8 @@ def _read_flavors(pool_index: Mapping[int, int]) -> tuple[Flavor, ...]:
             vram_mib=row[5],
             speed_ppm=row[6],
             weight_ppm=row[7],
+            price=row[8],
+            currency=row[9],
         )
         for row in rows
     )

@@ -36,6 +36,7 @@ class Candidate:
     limit_ms: int = NEVER
     expected_ms: int = NEVER
     eligible_ms: int = 0
+    deadline_ms: int = NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def with_candidate(snapshot: Snapshot, candidate: Candidate, now_ms: int) -> tup
         "eligible_ms": candidate.eligible_ms,
         "limit_ms": candidate.limit_ms,
         "expected_ms": candidate.expected_ms,
-        "deadline_ms": NEVER,
+        "deadline_ms": candidate.deadline_ms,
         "hold": 0,
         "backoff_ms": 0,
         "attained_card_ms": 0,

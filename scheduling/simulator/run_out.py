@@ -166,8 +166,16 @@ class RunOut:
         for ask, counts in begun.placed:
             for node, pods in counts.items():
                 self._book.add(node, ask, -pods)
-        used = self._used_ms(self._limit_ms[begun.job], self._expected_ms[begun.job])
+        used = self._used_ms(self._limit_ms[begun.job], self._expected_on(begun))
         self._push(NEVER if used >= NEVER else at_ms + used, -1, begun)
+
+    def _expected_on(self, begun: Begun) -> int:
+        """The expected run time on the cards it got, the slowest of which tell (SCH-20)."""
+        expected_ms, flavors = self._expected_ms[begun.job], self._present.snapshot.flavors
+        if expected_ms >= NEVER:
+            return NEVER
+        speed_ppm = min((flavors[ask.flavor].speed_ppm for ask, _ in begun.placed if ask.flavor >= 0), default=ONE_PPM)
+        return max(1, int(expected_ms) * ONE_PPM // speed_ppm)
 
     def _advance(self) -> int:
         """To the next instant at which something ends; everything that ends there gives its cards and quota back."""

@@ -10,11 +10,21 @@ from scheduling.engine.elastic import is_elastic
 from scheduling.engine.plan import LoanChange, LoanOpen, Move, Plan, Recharge, Resize, Start
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import I64, Eviction, Loan, LoanSide, Nodes, Pending, Reservation, Running, Snapshot
-from scheduling.engine.units import CARD, NEVER
+from scheduling.engine.units import CARD, NEVER, ONE_PPM
 from scheduling.engine.vocabulary import PreemptReason, ReservationKind
 from scheduling.simulator.cluster import Cluster
 from scheduling.simulator.frozen import frozen
-from scheduling.simulator.held import ROLE, Held, hold, join_pods, number_loans, resized, with_borrowed, with_moved
+from scheduling.simulator.held import (
+    FLAVOR,
+    ROLE,
+    Held,
+    hold,
+    join_pods,
+    number_loans,
+    resized,
+    with_borrowed,
+    with_moved,
+)
 from scheduling.simulator.pool_watch import PoolWatch
 from scheduling.simulator.trace import Trace
 
@@ -47,6 +57,7 @@ class World:
     _roles: list[list[str]] = field(init=False)
     _cards_m: I64 = field(init=False)
     _elastic: list[bool] = field(init=False)
+    _speeds_differ: bool = field(init=False)
     _loans_opened: int = 0
     watch: PoolWatch = field(init=False)
     _nodes: Nodes = field(init=False)
@@ -66,6 +77,7 @@ class World:
         self._roles = [[role.name for role in shape.roles] for shape in self.trace.shapes]
         self._cards_m = self.trace.cards_m
         self._elastic = [is_elastic(shape) for shape in self.trace.shapes]
+        self._speeds_differ = any(flavor.speed_ppm != ONE_PPM for flavor in self.cluster.flavors)
 
     def number(self, job: object) -> int:
         """The trace's index of a job id."""
@@ -151,13 +163,22 @@ class World:
         if duration >= NEVER:
             return by_limit
         rest = max(0, duration - int(self.progress_ms[job]) - int(self.ran_ms[job]))
-        full, pods = self._size(job)
-        return min(by_limit, int(self.mark_ms[job]) - (-rest * full // pods))
+        full, pace = self._pace(job)
+        return min(by_limit, int(self.mark_ms[job]) - (-rest * full // pace))
 
     def _ran_ms(self, job: int, now_ms: int) -> int:
-        """Progress of the current run: a smaller size makes it in proportion to its pods."""
+        """Progress of the current run: a smaller size makes it in proportion to its pods, cards by their speed (SCH-20)."""
+        full, pace = self._pace(job)
+        return int(self.ran_ms[job]) + max(0, now_ms - int(self.mark_ms[job])) * pace // full
+
+    def _pace(self, job: int) -> tuple[int, int]:
+        """How the run goes on, as a fraction: what it would be at full size on cards of speed 1, and what it is."""
         full, pods = self._size(job)
-        return int(self.ran_ms[job]) + max(0, now_ms - int(self.mark_ms[job])) * pods // full
+        if not self._speeds_differ:
+            return full, pods
+        flavors = self.held[job].block[FLAVOR]
+        speeds = [self.cluster.flavors[flavor].speed_ppm for flavor in flavors[flavors >= 0].tolist()]
+        return full * ONE_PPM, pods * min(speeds, default=ONE_PPM)
 
     def _size(self, job: int) -> tuple[int, int]:
         """Pods of the gang at full size, and those that run."""

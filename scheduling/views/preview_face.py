@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from berth.common.reasons import amounts_text
 from scheduling.control.preview import Preview, instant
+from scheduling.control.preview_choices import FASTEST, Choice
 from scheduling.control.preview_cost import CostRange
 from scheduling.control.preview_places import Place
 from scheduling.control.preview_words import growth_text, stranded_text
+from scheduling.engine.objective import CHEAPEST
 from scheduling.engine.plan import Wait
 from scheduling.selectors.start_ranges import StartRange
 from scheduling.simulator.eta import CannotTell
@@ -41,6 +44,19 @@ class PlaceFace:
 
 
 @dataclass(frozen=True, slots=True)
+class ChoiceFace:
+    """One kind of cards that the job accepts, and what speaks for it."""
+
+    cards: str
+    fastest: bool
+    cheapest: bool
+    runtime_s: int | None
+    cost: Decimal | None
+    in_time: bool | None
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PreviewFace:
     """`wait` is None where it would start at once; `places` are empty where it would wait, the chosen one comes first."""
 
@@ -50,6 +66,7 @@ class PreviewFace:
     own_m: int
     borrowed_m: int
     places: tuple[PlaceFace, ...]
+    choices: tuple[ChoiceFace, ...] = ()
 
     @property
     def starts_now(self) -> bool:
@@ -64,6 +81,19 @@ def face_of(preview: Preview) -> PreviewFace:
         own_m=preview.own_m,
         borrowed_m=preview.borrowed_m,
         places=tuple(_place(place) for place in preview.places),
+        choices=tuple(_choice(choice) for choice in preview.choices),
+    )
+
+
+def _choice(choice: Choice) -> ChoiceFace:
+    return ChoiceFace(
+        cards=" + ".join(dict.fromkeys(choice.flavors.values())),
+        fastest=FASTEST in choice.objectives,
+        cheapest=CHEAPEST in choice.objectives,
+        runtime_s=None if choice.runtime_ms is None else choice.runtime_ms // 1000,
+        cost=choice.cost,
+        in_time=choice.in_time,
+        chosen=choice.chosen,
     )
 
 
