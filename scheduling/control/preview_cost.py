@@ -46,10 +46,9 @@ def estimate_cost(job: ResolvedJob, config: Configured, expected: Expected | Non
     """
     currency, prices = prices_of(job.queue.tenant_id)
     currency = currency or job.queue.tenant.currency
-    seconds = _seconds(job, expected.slowdown_ppm if expected else 0)
-    hourly = [
-        _hourly(role, able_flavors(role, job, config) or role.flavors, config, prices, expected) for role in job.roles
-    ]
+    able = [able_flavors(role, job, config) or role.flavors for role in job.roles]
+    seconds = _seconds(job, expected.slowdown_ppm if expected else 0, _speeds(job, able, config, expected))
+    hourly = [_hourly(role, flavors, config, prices, expected) for role, flavors in zip(job.roles, able, strict=True)]
     if seconds is None or any(rate is None for rate in hourly):
         return CostRange(None, None, None, currency)
     low, likely, high = (sum(rate[at] for rate in hourly if rate) for at in range(3))
@@ -61,8 +60,28 @@ def estimate_cost(job: ResolvedJob, config: Configured, expected: Expected | Non
     )
 
 
-def _seconds(job: ResolvedJob, slowdown_ppm: int) -> tuple[Decimal, Decimal, Decimal] | None:
-    """Shortest, likely and longest run time."""
+def _speeds(
+    job: ResolvedJob, able: Sequence[Sequence[int]], config: Configured, expected: Expected | None
+) -> tuple[Decimal, Decimal, Decimal]:
+    """Of the fastest cards that could hold the job, of those it would get, and of the slowest; a gang is as fast as its slowest role."""
+    fastest = likely = slowest = PPM
+    roles = [
+        (role, {int(config.flavors[at].id): config.flavors[at].speed_ppm for at in flavors})
+        for role, flavors in zip(job.roles, able, strict=True)
+        if role.ask.cards_m and role.ask.in_gang
+    ]
+    if roles:
+        fastest = min(max(speeds.values()) for _role, speeds in roles)
+        slowest = min(min(speeds.values()) for _role, speeds in roles)
+        placed = expected.flavors if expected else {}
+        likely = min(speeds.get(placed.get(role.ask.name, -1), max(speeds.values())) for role, speeds in roles)
+    return Decimal(fastest) / PPM, Decimal(likely) / PPM, Decimal(slowest) / PPM
+
+
+def _seconds(
+    job: ResolvedJob, slowdown_ppm: int, speeds: tuple[Decimal, Decimal, Decimal]
+) -> tuple[Decimal, Decimal, Decimal] | None:
+    """Shortest, likely and longest run time; an expected one is that of cards of speed 1."""
     expected, limit = job.ask.expected_runtime_s, job.ask.max_runtime_s
     slowed = Decimal(PPM + slowdown_ppm) / PPM
     if expected is None and limit is None:
@@ -70,8 +89,9 @@ def _seconds(job: ResolvedJob, slowdown_ppm: int) -> tuple[Decimal, Decimal, Dec
     if expected is None:
         most = Decimal(limit or 0)
         return most * EARLIEST_PPM / PPM, most * LIKELY_PPM / PPM, most
-    most = expected * slowed if limit is None else Decimal(limit)
-    return min(Decimal(expected), most), min(expected * slowed, most), most
+    fastest, likely, slowest = speeds
+    most = expected * slowed / slowest if limit is None else Decimal(limit)
+    return min(expected / fastest, most), min(expected * slowed / likely, most), most
 
 
 def _hourly(

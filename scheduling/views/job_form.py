@@ -50,6 +50,7 @@ FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
     "max_runtime": ("max_runtime", _("Longest run")),
     "topology_mode": ("topology.mode", _("Topology")),
     "topology_level": ("topology.level", _("Same")),
+    "objective": ("objective", _("Of several flavors")),
     "priority": ("priority", _("Priority")),
     "max_restarts": ("max_restarts", _("Restarts")),
     "checkpoint_path": ("checkpoint.path", _("Checkpoint path")),
@@ -61,7 +62,16 @@ FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
 """Form field → the path that services name it by, and its label."""
 
 DURATIONS: Final = ("expected_runtime", "max_runtime", "checkpoint_interval")
-FOLDED: Final = ("priority", "max_restarts", "checkpoint_path", "checkpoint_interval", "env", "labels", "project")
+FOLDED: Final = (
+    "objective",
+    "priority",
+    "max_restarts",
+    "checkpoint_path",
+    "checkpoint_interval",
+    "env",
+    "labels",
+    "project",
+)
 
 
 def empty_body() -> Body:
@@ -96,6 +106,7 @@ def fields_of(body: Mapping[str, Any]) -> dict[str, str]:
         "checkpoint_interval": _duration_text(checkpoint.get("interval")),
         "expected_runtime": _duration_text(body.get("expected_runtime")),
         "max_runtime": _duration_text(body.get("max_runtime")),
+        "objective": "" if body.get("objective") == "fastest" else body.get("objective"),
         "priority": body.get("priority"),
         "max_restarts": body.get("max_restarts"),
         "env": _lines(role.get("env")),
@@ -111,7 +122,7 @@ def body_of_form(form: QueryDict) -> Body:
     tenant, _slash, queue = form.get("queue", "").partition("/")
     _put(body, "tenant", tenant)
     _put(body, "queue", queue)
-    for name in ("tier", "name", "project"):
+    for name in ("tier", "name", "project", "objective"):
         _put(body, name, form.get(name, "").strip())
     for name in ("priority", "max_restarts"):
         _put(body, name, _number(form.get(name, "")))

@@ -195,3 +195,33 @@ def test_a_share_is_drawn_on_the_card_it_would_share_and_costs_its_part(client_f
     assert found["cost"] == {"low": "6.25", "likely": "6.25", "high": "6.25", "currency": "CNY"}
     assert found["quota"] == {"nominal": {"gpu": 0.5}, "borrowed": {"gpu": 0}}
     assert [pod["cards"] for pod in found["placement"][0]["pods"]] == [[3]]
+
+
+def test_the_fastest_and_the_cheapest_cards_are_offered_with_end_and_cost(client_for: ClientFor) -> None:
+    """SCH-20: an hour of work takes half an hour on cards of speed 2; those cost 30.00 an hour, the others 12.50."""
+    world = a_world()
+    quick = a_flavor("quick", pool=world.queue.pool, speed_ppm=2_000_000)
+    a_node(flavor=quick)
+    a_quota(world.queue, flavor=quick, nominal=8)
+    for flavor, price in ((world.flavor, "12.50"), (quick, "30.00")):
+        EffectivePrice.objects.create(
+            tenant=world.tenant, meter="card_hour", flavor=flavor, price=Decimal(price), currency="CNY",
+            published_at=datetime(2026, 1, 1, tzinfo=UTC),
+        )  # fmt: skip
+    role = world.role(resources={"gpu": 8, "flavors": [world.flavor.name, "quick"]})
+
+    with clock.frozen_at(datetime(2026, 11, 29, 10, tzinfo=UTC)):
+        fast, cheap, hurried = (
+            preview(client_for(world.member), world.body(roles=[role], expected_runtime=3600, **more))
+            for more in ({}, {"objective": "cheapest"}, {"objective": "cheapest", "deadline": "2026-11-29T10:40:00Z"})
+        )
+
+    assert [found["placement"][0]["pods"][0]["node"] for found in (fast, cheap, hurried)] == [
+        Node.objects.filter(flavor=flavor).earliest("id").name for flavor in (quick, world.flavor, quick)
+    ]
+    assert [found["cost"]["likely"] for found in (fast, cheap, hurried)] == ["120.00", "100.00", "120.00"]
+    assert [(each["objectives"], each["runtime_s"], each["cost"], each["in_time"]) for each in hurried["choices"]] == [
+        (["fastest"], 1800, "120.00", True),
+        (["cheapest"], 3600, "100.00", False),
+    ]
+    assert [[each["chosen"] for each in found["choices"]] for found in (fast, cheap)] == [[True, False], [False, True]]

@@ -4,11 +4,13 @@ Django's own flush cannot be used: the token library's table that ours replaces 
 known to no model.
 """
 
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
+from psycopg.errors import DeadlockDetected
 
 from berth.common import clock
 
 KEPT = ("django_migrations", "django_content_type", "auth_permission", "django_site")
+PATIENCE = 5
 _EMPTY = """
 DO $$
 DECLARE
@@ -33,7 +35,14 @@ def empty_database() -> None:
     # pytest-django makes test databases only for marked tests: a run of nothing but committed ones meets the real database.
     assert name.startswith("test_"), f"{name} is no test database: select a test marked django_db as well"
     kept = ", ".join(f"'{name}'" for name in KEPT)
-    with connection.cursor() as cursor:
-        cursor.execute(_EMPTY.format(kept=kept))
+    for left in reversed(range(PATIENCE)):
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(_EMPTY.format(kept=kept))
+            break
+        except OperationalError as error:
+            # A page's last request may still be read while its tables are emptied: one of the two gives way, and asks again.
+            if not left or not isinstance(error.__cause__, DeadlockDetected):
+                raise
     connections["simulated"].close()
     clock.forget()
