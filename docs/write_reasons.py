@@ -23,10 +23,16 @@ def render() -> str:
 
     waits = "Why a job waits. The first that applies wins, in this order. A suggestion with its number replaces the step where one is known."
     preempts = "Why a running job is stopped. The first that applies, in this order."
+    resizes = (
+        "Why a running job changed its size, beside the preempt reasons, which make it smaller before anybody has to leave: `-in-cooldown`\n"
+        "behind one says that its pause was overridden. A run's `size.why` may also be `did-not-fit`, since its start."
+    )
     parts = [
         INTRODUCTION,
         *_table("Wait codes", waits, reasons.WAITS),
         *_table("Preempt reasons", preempts, reasons.PREEMPTS),
+        f"\n## Resize reasons\n\n{resizes}\n\n| code | text |\n|---|---|\n",
+        *(f"| `{code}` | {text} |\n" for code, text in reasons.RESIZES.items()),
         *_table("End reasons", "Why a run ended.", reasons.ENDS),
         "## Suggestions\n\nWhat would help, with its number.\n\n| code | text |\n|---|---|\n",
         *(f"| `{code}` | {text} |\n" for code, text in reasons.SUGGESTIONS.items()),

@@ -186,6 +186,9 @@ def event_document(event: JobEvent) -> dict[str, Any]:
         "until": event.until,
         "cards": None if event.cards_m is None else cards(event.cards_m),
         "card_seconds": event.card_s,
+        "role": event.role or None,
+        "from": event.old,
+        "to": event.new,
     }
 
 

@@ -219,6 +219,18 @@ class RunCheckpointSchema(Fields):
     at = serializers.DateTimeField(allow_null=True)
 
 
+class RunSizeSchema(Fields):
+    """Of the role that may be resized while it runs (SCH-10)."""
+
+    role = serializers.CharField()
+    pods = serializers.IntegerField(help_text="How many it has now, or had at its end.")
+    min_replicas = serializers.IntegerField()
+    replicas = serializers.IntegerField()
+    wanted = serializers.IntegerField(allow_null=True, help_text="As the run asked with its token.")
+    why = serializers.CharField(allow_null=True, help_text="Why it is not at full size; null where nothing keeps it.")
+    since = serializers.DateTimeField(allow_null=True, help_text="Its last change; null = none since its start.")
+
+
 class RunSchema(Fields):
     id = serializers.IntegerField()
     number = serializers.IntegerField()
@@ -239,6 +251,7 @@ class RunSchema(Fields):
     levels_crossed = serializers.ListField(child=serializers.CharField())
     slowdown_pct = NumberField()
     loans = LoanSchema(many=True)
+    size = RunSizeSchema(allow_null=True, help_text="null = its job has one size only.")
     preemption = PreemptionSchema(allow_null=True)
     progress = NumberField(allow_null=True)
     step = serializers.IntegerField(allow_null=True)
@@ -302,7 +315,9 @@ class JobSchema(Fields):
 
 class EventSchema(Fields):
     at = serializers.DateTimeField()
-    kind = serializers.ChoiceField(choices=["job", "run", "wait", "preempt", "loan", "not-charged", "checkpoint"])
+    kind = serializers.ChoiceField(
+        choices=["job", "run", "wait", "preempt", "resize", "loan", "not-charged", "checkpoint"]
+    )
     code = serializers.CharField()
     reason = serializers.CharField(allow_null=True)
     message = serializers.CharField()
@@ -312,6 +327,11 @@ class EventSchema(Fields):
     until = serializers.DateTimeField(allow_null=True)
     cards = NumberField(allow_null=True)
     card_seconds = serializers.IntegerField(allow_null=True)
+    role = serializers.CharField(allow_null=True, help_text="Of a resize, as are `from` and `to`, in pods.")
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        pods = {name: serializers.IntegerField(allow_null=True) for name in ("from", "to")}
+        return {**super().get_fields(), **pods}
 
 
 class PodSchema(Fields):
@@ -320,6 +340,7 @@ class PodSchema(Fields):
     index = serializers.IntegerField()
     rank = serializers.IntegerField(allow_null=True)
     name = serializers.CharField()
+    uid = serializers.CharField(allow_null=True)
     node = serializers.CharField()
     cards = serializers.ListField(child=serializers.IntegerField())
     phase = serializers.CharField()
@@ -329,6 +350,9 @@ class PodSchema(Fields):
     exit_code = serializers.IntegerField(allow_null=True)
     reason = serializers.CharField()
     message = serializers.CharField()
+    joined_at = serializers.DateTimeField(allow_null=True, help_text="Where it came to a run that had begun (SCH-10).")
+    released_at = serializers.DateTimeField(allow_null=True, help_text="When it was asked to leave a run that goes on.")
+    release_reason = serializers.CharField(allow_null=True)
 
 
 class NotChargedSchema(Fields):

@@ -7,6 +7,7 @@ from berth.common.units import from_ppm
 from scheduling.api.amounts import cards, gib
 from scheduling.models import Lease, Loan, Pod
 from scheduling.selectors.run_facts import RunFacts
+from scheduling.selectors.run_sizes import RunSize
 
 
 def run_document(facts: RunFacts) -> dict[str, Any]:
@@ -31,6 +32,7 @@ def run_document(facts: RunFacts) -> dict[str, Any]:
         "levels_crossed": run.levels_crossed.split(",") if run.levels_crossed else [],
         "slowdown_pct": number(from_ppm(run.slowdown_ppm) * 100),
         "loans": [_loan(loan) for loan in facts.loans],
+        "size": None if facts.size is None else _size(facts.size),
         "preemption": None
         if facts.preemption is None
         else {
@@ -47,6 +49,18 @@ def run_document(facts: RunFacts) -> dict[str, Any]:
         "checkpoint": None
         if not run.checkpoint_state
         else {"state": run.checkpoint_state, "path": run.checkpoint_path, "at": run.checkpoint_at},
+    }
+
+
+def _size(size: RunSize) -> dict[str, Any]:
+    return {
+        "role": size.role,
+        "pods": size.pods,
+        "min_replicas": size.minimum,
+        "replicas": size.replicas,
+        "wanted": size.wanted,
+        "why": size.why or None,
+        "since": size.since,
     }
 
 
@@ -77,6 +91,7 @@ def pod_document(pod: Pod, leases: list[Lease]) -> dict[str, Any]:
         "index": pod.index,
         "rank": pod.rank if pod.in_gang else None,
         "name": pod.name,
+        "uid": pod.uid or None,
         "node": pod.node.name,
         "cards": [lease.card.index for lease in leases if lease.card is not None],
         "phase": pod.phase,
@@ -86,4 +101,7 @@ def pod_document(pod: Pod, leases: list[Lease]) -> dict[str, Any]:
         "exit_code": pod.exit_code,
         "reason": pod.reason,
         "message": pod.message,
+        "joined_at": pod.joined_at,
+        "released_at": pod.released_at,
+        "release_reason": pod.release_reason or None,
     }

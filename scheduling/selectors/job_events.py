@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F, Max, Min, Sum
 from django.db.models.functions import Lower, Upper
 
-from scheduling.models import Job, LeaseSegment, Loan, Preemption, Run, Transition, WaitReason
+from scheduling.models import Job, LeaseSegment, Loan, Preemption, Run, RunResize, Transition, WaitReason
 from scheduling.selectors.job_costs import SecondsOf
 
 UNITS_PER_CARD = 7000
@@ -17,10 +17,10 @@ MOST_WAITS = 500
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """`kind`: `job`, `run`, `wait`, `preempt`, `loan`, `not-charged`, `checkpoint`; `code` is of that kind's closed list.
+    """`kind`: `job`, `run`, `wait`, `preempt`, `resize`, `loan`, `not-charged`, `checkpoint`; `code` is of that kind's closed list.
 
     `until` where the thing lasted and has ended or a date is known; `card_s` whole card-seconds of what was not charged;
-    `cards_m` milli-cards of a loan.
+    `cards_m` milli-cards of a loan; `role`, `old` and `new` pods of a resize.
     """
 
     at: datetime
@@ -35,16 +35,20 @@ class JobEvent:
     cards_m: int | None = None
     card_s: int | None = None
     wait: WaitReason | None = None
+    role: str = ""
+    old: int | None = None
+    new: int | None = None
 
 
 def job_events(job: Job) -> list[JobEvent]:
-    """Oldest first; six queries. Names nobody but the job's own people."""
+    """Oldest first; seven queries. Names nobody but the job's own people."""
     runs = list(job.runs.order_by("number"))
     numbers = {run.pk: run.number for run in runs}
     events = [
         *_transitions(job, numbers),
         *_waits(job),
         *_preemptions(job, numbers),
+        *_resizes(job, numbers),
         *_loans(job, numbers),
         *_not_charged(job),
         *_checkpoints(job, runs),
@@ -82,6 +86,20 @@ def _preemptions(job: Job, numbers: dict[int, int]) -> Iterator[JobEvent]:
             run=numbers.get(row.run_id),
             cycle=row.cycle_id,
             until=row.left_at or row.grace_until,
+        )
+
+
+def _resizes(job: Job, numbers: dict[int, int]) -> Iterator[JobEvent]:
+    for row in RunResize.objects.filter(run__job=job).order_by("id"):
+        yield JobEvent(
+            at=row.at,
+            kind="resize",
+            code=row.reason,
+            run=numbers.get(row.run_id),
+            cycle=row.cycle_id,
+            role=row.role_name,
+            old=row.old,
+            new=row.new,
         )
 
 

@@ -32,7 +32,7 @@ def choose_log(job: Job, *, run: int | None = None, rank: int | None = None, pod
     chosen = job.runs.select_related("cluster").filter(number=number).first()
     if chosen is None:
         raise NotFoundError
-    pods = tuple(Pod.objects.filter(run=chosen).select_related("node", "run__job").order_by("rank", "pk"))
+    pods = tuple(Pod.objects.filter(run=chosen).select_related("node", "run__job").order_by("rank", "-pk"))
     found = _pod(pods, chosen, rank, pod)
     return LogChoice(runs, chosen, pods, found, PodLog.objects.filter(pod=found).first() if found else None)
 

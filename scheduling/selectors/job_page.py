@@ -62,6 +62,11 @@ class JobView:
         return reported or newest
 
     @property
+    def held_m(self) -> int:
+        """What the live run holds, else what the job asks for, in milli-cards."""
+        return self.live_run.cards_m if self.live_run else self.cards_m
+
+    @property
     def own_m(self) -> int:
         """What the live run holds inside its tenant's nominal, in milli-cards."""
         return self.live_run.cards_m - self.live_run.borrowed_m if self.live_run else 0
@@ -118,7 +123,7 @@ def job_view(user: User, job: Job) -> JobView:
 
 
 def _pods(run: Run) -> tuple[tuple[Pod, ...], int]:
-    pods = Pod.objects.filter(run=run).select_related("node").annotate(slots=Count("leases")).order_by("rank")
+    pods = Pod.objects.filter(run=run).select_related("node").annotate(slots=Count("leases")).order_by("rank", "pk")
     shown = tuple(pods[:PODS_SHOWN])
     return shown, len(shown) if len(shown) < PODS_SHOWN else Pod.objects.filter(run=run).count()
 

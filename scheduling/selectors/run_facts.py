@@ -1,4 +1,4 @@
-"""Runs as scripts read them: when, where, on whose cards, and how each ended; four queries for any number of jobs."""
+"""Runs as scripts read them: when, where, on whose cards, and how each ended; seven queries at most for any number of jobs."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Sum
 
 from scheduling.models import Lease, Loan, Preemption, Run
+from scheduling.selectors.run_sizes import RunSize, sizes_of
 
 UNITS_PER_MILLI = 7
 
@@ -23,6 +24,8 @@ class RunFacts:
     flavors: tuple[str, ...]
     loans: tuple[Loan, ...]
     preemption: Preemption | None
+    size: RunSize | None = None
+    """None where its job has one size only."""
 
 
 def runs_of_jobs(job_ids: Sequence[int]) -> dict[int, tuple[RunFacts, ...]]:
@@ -34,6 +37,7 @@ def runs_of_jobs(job_ids: Sequence[int]) -> dict[int, tuple[RunFacts, ...]]:
     )
     held = _held([run.pk for run in runs])
     loans = _loans([run.pk for run in runs])
+    sizes = sizes_of(runs)
     found: dict[int, list[RunFacts]] = defaultdict(list)
     for run in runs:
         rows = held.get(run.pk, [])
@@ -46,6 +50,7 @@ def runs_of_jobs(job_ids: Sequence[int]) -> dict[int, tuple[RunFacts, ...]]:
                 flavors=tuple(sorted({flavor for _node, flavor, *_rest in rows if flavor})),
                 loans=tuple(loans.get(run.pk, ())),
                 preemption=getattr(run, "preemption", None),
+                size=sizes.get(run.pk),
             )
         )
     return {job: tuple(rows) for job, rows in found.items()}

@@ -1,18 +1,20 @@
 """What the pods of a run report with its token: progress, wanted size, checkpoints (DESIGN section 7)."""
 
 import hashlib
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from berth.common import clock
 from berth.common.errors import BerthError, ConflictError, Problems
 from berth.common.units import to_ppm
-from scheduling.models import Run
+from scheduling.models import Role, Run
 from scheduling.services.job_body.reader import BodyReader
 from scheduling.services.job_body.role import MOST_REPLICAS
 from scheduling.states import RunState
@@ -52,7 +54,7 @@ def report_run(run: Run, body: Any) -> Run:
     """Store what the run's own pods report. RunEndedError once it has ended or was fenced, InvalidError with every wrong field."""
     if run.state == RunState.ENDED or run.fenced:
         raise RunEndedError
-    changes = _read(body, clock.now())
+    changes = _read(body, clock.now(), partial(_sizes, run))
     with transaction.atomic():
         if not Run.objects.filter(pk=run.pk, ended_at__isnull=True).update(**changes):
             raise RunEndedError
@@ -60,7 +62,23 @@ def report_run(run: Run, body: Any) -> Run:
     return run
 
 
-def _read(body: Any, now: datetime) -> dict[str, Any]:
+def _sizes(run: Run) -> tuple[int, int] | None:
+    """The range of the role that may be resized (SCH-10); None for a job of one size, whose wish is kept and moves nothing."""
+    elastic = Role.objects.filter(job_id=run.job_id, in_gang=True, minimum__lt=F("replicas")).order_by("position")
+    return elastic.values_list("minimum", "replicas").first()
+
+
+def _wanted_size(fields: BodyReader, sizes: Callable[[], tuple[int, int] | None]) -> int | None:
+    wanted = fields.integer("wanted_size", 1, MOST_REPLICAS)
+    allowed = None if wanted is None else sizes()
+    if wanted is None or allowed is None or allowed[0] <= wanted <= allowed[1]:
+        return wanted
+    text = _("Must be from %(least)d to %(most)d, the sizes that the job may have.")
+    fields.problem("wanted_size", text % {"least": allowed[0], "most": allowed[1]}, code="range")
+    return None
+
+
+def _read(body: Any, now: datetime, sizes: Callable[[], tuple[int, int] | None]) -> dict[str, Any]:
     problems = Problems()
     fields = BodyReader(body, problems)
     checkpoint = fields.below("checkpoint")
@@ -68,7 +86,7 @@ def _read(body: Any, now: datetime) -> dict[str, Any]:
         "progress_ppm": fields.amount("progress", lambda value: to_ppm(round(value, 6)), 1, PROGRESS_RULE),
         "step": fields.integer("step", 0, MOST_STEPS),
         "loss": _loss(fields),
-        "wanted_size": fields.integer("wanted_size", 1, MOST_REPLICAS),
+        "wanted_size": _wanted_size(fields, sizes),
         "checkpoint_state": checkpoint.choice("state", CHECKPOINT_STATES),
         "checkpoint_path": checkpoint.text("path", longest=500) or None,
         "checkpoint_at": checkpoint.instant("at"),

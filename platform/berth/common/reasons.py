@@ -189,6 +189,15 @@ PREEMPTS: Final[Mapping[str, Reason]] = {
     ),
 }
 
+RESIZES: Final[Mapping[str, str | Promise]] = {
+    "idle-cards": _("It grew onto cards that no waiting job could use."),
+    "asked-for": _("The run asked for that size with its token."),
+    "node-lost": _("The node was lost before a new pod ran on it; the job goes on without that pod."),
+    "start-timeout": _("A new pod did not run in time; the job goes on without it."),
+    "platform-fault": _("A new pod was not taken in by its node or its cluster; the job goes on without it."),
+}
+"""Why a running job changed its size (SCH-10), beside the reasons to preempt, which make a job smaller before anybody has to leave."""
+
 ENDS: Final[Mapping[str, Reason]] = {
     "succeeded": Reason(_("Every pod ended well; %(held)s given back."), _("Nothing to do.")),
     "failed": Reason(

@@ -112,6 +112,17 @@ PREEMPTS: Final[Mapping[str, Any]] = {
     "time-share": _("turn is over"),
 }
 
+RESIZES: Final[Mapping[str, Any]] = {
+    "idle-cards": _("idle cards that nobody waiting could use"),
+    "asked-for": _("as the job asked"),
+    "did-not-fit": _("the full size did not fit"),
+    "node-lost": _("the node of a new pod was lost"),
+    "start-timeout": _("new pods did not start in time"),
+    "platform-fault": _("a new pod could not start"),
+}
+"""Beside the reasons to preempt, which are also reasons to become smaller."""
+IN_COOLDOWN: Final = "-in-cooldown"
+
 LOAN_ENDS: Final[Mapping[str, Any]] = {
     "own-now": _("covered by the borrower's own quota"),
     "resplit": _("replaced by a loan of another amount"),
@@ -210,6 +221,13 @@ def sign(kind: str, code: str) -> Sign:
 def plain_word(kind: str, code: str) -> Any:
     """The short name of a code that has no glyph; an unknown one is shown as itself."""
     return WORDS[kind].get(code, code)
+
+
+def resize_word(code: str) -> Any:
+    """Why a job has another size; taking nominal back in its cooldown says so."""
+    base = code.removesuffix(IN_COOLDOWN)
+    word = RESIZES.get(base) or PREEMPTS.get(base, base)
+    return word if base == code else _("%(reason)s, before its pause was over") % {"reason": word}
 
 
 def resource_name(key: str) -> Any:

@@ -26,6 +26,13 @@ def quantity(value: Decimal | int | str | None, decimals: int | None = None) -> 
 
 
 @register.filter
+def pod_range(role: Any) -> str:
+    """How many pods a role may have: 4, or 1–4 where it has a range (SCH-10)."""
+    most = numbers.quantity(role.replicas)
+    return most if role.minimum == role.replicas else f"{numbers.quantity(role.minimum)}–{most}"
+
+
+@register.filter
 def cards(milli: int | None) -> str:
     """Milli-cards as cards: 0.25, 32."""
     return numbers.UNKNOWN if milli is None else numbers.quantity(from_milli(milli))

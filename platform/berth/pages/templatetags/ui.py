@@ -55,6 +55,11 @@ def word_of_preempt(code: str) -> Any:
 
 
 @register.filter
+def word_of_resize(code: str) -> Any:
+    return words.resize_word(code)
+
+
+@register.filter
 def word_of_segment(code: str) -> Any:
     return words.plain_word("segment", code)
 
