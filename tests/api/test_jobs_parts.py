@@ -11,13 +11,13 @@ from berth.common import clock
 from billing.models import LedgerEntry
 from billing.services.metering import meter_jobs
 from scheduling.api.job_schema import EventSchema, JobCostSchema, JobUsageSchema, PodSchema, RunSchema
-from scheduling.models import Card, Job, LeaseSegment, Loan, LoanSide, Preemption
+from scheduling.models import Card, Job, LeaseSegment, Loan, LoanSide, Pod, Preemption, RunResize
 from scheduling.services.submit import submit_job
 from scheduling.states import JobState
 from scheduling.transitions import Cause, move_job
 from tests.api.conftest import ClientFor
 from tests.api.problems import code_of
-from tests.factories import a_job, a_lease, a_run, an_outsider_member
+from tests.factories import a_job, a_lease, a_node, a_run, an_outsider_member
 from tests.factories.worlds import World, a_world
 
 pytestmark = pytest.mark.django_db
@@ -105,6 +105,38 @@ def test_the_timeline_tells_what_was_saved_and_what_a_run_resumed_from(client_fo
         "/ckpt/r1",
     )
     assert (resumed["code"], resumed["at"], resumed["run"]) == ("resumed", "2026-11-29T11:00:00Z", 2)
+
+
+def test_an_elastic_run_tells_its_size_its_range_and_how_it_came_to_it(client_for: ClientFor) -> None:
+    """SCH-10."""
+    world = a_world()
+    job = a_job(world.queue, replicas=4, minimum=1, submitted_at=START, state="running", runs_count=1)
+    run = a_run(job, admitted_at=START, started_at=START, state="running", wanted_size=4)
+    node = a_node(flavor=world.flavor)
+    for index, card in enumerate(node.cards.order_by("index")[:3]):
+        a_lease(run, card, rank=index)
+    gone = run.pods.get(index=2)
+    later = START + timedelta(hours=1)
+    Pod.objects.filter(pk=gone.pk).update(released_at=later, release_reason="reclaim-nominal", uid="u-2")
+    RunResize.objects.create(run=run, at=later, role_name="worker", old=3, new=2, reason="reclaim-nominal", cycle_id=7)
+    client = client_for(world.member)
+
+    found = client.get(address(job, "runs")).json()["results"][0]
+    events = client.get(address(job, "events")).json()["results"]
+    pods = client.get(address(job, "pods")).json()["results"]
+
+    assert found["size"] == {
+        "role": "worker", "pods": 2, "min_replicas": 1, "replicas": 4, "wanted": 4, "why": "reclaim-nominal",
+        "since": "2026-11-29T11:00:00Z",
+    }  # fmt: skip
+    assert found["cards"] == 2
+    [event] = [event for event in events if event["kind"] == "resize"]
+    assert (event["role"], event["from"], event["to"], event["code"], event["cycle"]) == (
+        "worker", 3, 2, "reclaim-nominal", 7,
+    )  # fmt: skip
+    assert [(pod["index"], pod["uid"], pod["release_reason"]) for pod in pods] == [
+        (0, None, None), (1, None, None), (2, "u-2", "reclaim-nominal"),
+    ]  # fmt: skip
 
 
 def test_a_run_says_what_it_holds_where_whose_it_is_and_until_when(client_for: ClientFor) -> None:

@@ -80,6 +80,25 @@ def test_a_token_is_dead_once_its_run_has_ended_or_was_fenced(after: dict[str, A
     assert Run.objects.get(pk=run.pk).checkpoint_state == ""
 
 
+@pytest.mark.parametrize(
+    ("wanted", "want"), [(1, 400), (2, 200), (4, 200), (5, 400)], ids=["too small", "least", "most", "too large"]
+)
+def test_a_size_asked_for_lies_in_the_range_of_the_job(wanted: int, want: int) -> None:
+    """SCH-10."""
+    run = a_saving_run()
+    run.job.roles.update(minimum=2, replicas=4)
+
+    answer = pod_of(run).post(f"/api/v1/runs/{run.pk}/report", {"wanted_size": wanted, "step": 7})
+
+    assert answer.status_code == want
+    run.refresh_from_db()
+    assert (run.wanted_size, run.step) == ((wanted, 7) if want == 200 else (None, None))
+    if want == 400:
+        assert [(problem["field"], problem["code"]) for problem in answer.json()["errors"]] == [
+            ("wanted_size", "range")
+        ]
+
+
 def test_the_same_report_twice_is_the_same_report() -> None:
     run = a_saving_run()
     body = {

@@ -1,6 +1,7 @@
 """What every cluster adapter promises about creating, reading and removing runs. F03, F05, F07, F20."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -161,6 +162,43 @@ def test_a_pod_is_deleted_by_uid_with_its_grace_and_never_its_successor(rig: Any
     assert (stranger.kind, asked.kind) == (ResultKind.GONE, ResultKind.ACCEPTED)
     assert leaving.deletion_at is not None
     assert rig.port.read_run(*OWNER, timeout_s=PATIENCE_S) == ()
+
+
+def test_pods_join_a_run_and_leave_it_while_the_others_go_on(rig: Any) -> None:
+    """SCH-10: under the same owner, each by its own name, and a name that has left may be had again."""
+    whole = a_run(nodes=("n0", "n1"))
+    first = rig.port.create_run(replace(whole, pods=whole.pods[:1]), timeout_s=PATIENCE_S)
+    rig.pass_time(2)
+    joined = rig.port.create_run(replace(whole, pods=whole.pods[1:]), timeout_s=PATIENCE_S)
+    rig.pass_time(2)
+    assert (joined.whole, joined.service.uid) == (True, first.service.uid)
+    key = PodKey(OWNER[0], f"{OWNER[1]}-worker-1")
+
+    rig.port.delete_pod(key, uid=joined.pods[0].uid, grace_s=5, timeout_s=PATIENCE_S)
+    rig.wait_until(lambda: len(rig.port.read_run(*OWNER, timeout_s=PATIENCE_S)) == 1, within=20)
+    left = rig.port.read_run(*OWNER, timeout_s=PATIENCE_S)
+    again = rig.port.create_run(replace(whole, pods=whole.pods[1:]), timeout_s=PATIENCE_S)
+
+    assert [(pod.uid, pod.deletion_at) for pod in left] == [(first.pods[0].uid, None)]
+    assert again.pods[0].kind is ResultKind.CREATED
+    assert again.pods[0].uid != joined.pods[0].uid
+
+
+def test_a_name_that_is_leaving_cannot_be_had_yet(rig: Any) -> None:
+    """SCH-10: what is there still is no new pod."""
+    run = a_run(labels={"berth.dev/sim-stop-delay": "never"})
+    made = rig.port.create_run(run, timeout_s=PATIENCE_S)
+    rig.wait_until(lambda: _phase(rig) is PodPhase.RUNNING, within=5)
+    rig.port.delete_pod(PodKey(OWNER[0], made.pods[0].name), uid=made.pods[0].uid, grace_s=60, timeout_s=PATIENCE_S)
+
+    again = rig.port.create_run(run, timeout_s=PATIENCE_S)
+
+    assert [(pod.kind, pod.code) for pod in again.pods] == [(ResultKind.REFUSED, RefusalCode.CONFLICT)]
+
+
+def _phase(rig: Any) -> PodPhase:
+    found: PodPhase = rig.port.read_run(*OWNER, timeout_s=PATIENCE_S)[0].phase
+    return found
 
 
 def test_a_stuck_pod_leaves_only_by_force(rig: Any) -> None:

@@ -180,6 +180,44 @@ def test_every_wrong_field_is_listed_at_once_with_the_allowed_range() -> None:
 
 
 @pytest.mark.parametrize(
+    "smallest",
+    [5, 0, -1, "two", 2.5, True],
+    ids=["above the full size", "none", "below none", "a word", "half a pod", "a truth"],
+)
+def test_a_smallest_size_that_cannot_be_is_refused(smallest: Any) -> None:
+    """SCH-10."""
+    world = a_world()
+
+    wrong = refused(world, world.body(roles=[world.role(replicas=4, min_replicas=smallest)]))
+
+    assert wrong == {"roles[0].min_replicas": "range"}
+
+
+def test_a_range_of_sizes_is_for_roles_of_the_gang() -> None:
+    """SCH-10."""
+    world = a_world()
+    outside = world.role(name="evaluator", gang=False, replicas=4, min_replicas=2)
+
+    assert refused(world, world.body(roles=[world.role(), outside])) == {"roles[1].min_replicas": "range"}
+
+
+def test_a_job_with_a_range_is_stored_with_it_and_needs_room_for_its_smallest_size_alone() -> None:
+    """SCH-10: ten pods of eight cards would never fit on its nodes, one does."""
+    world = a_world()
+    body = world.body(
+        elastic={"step": 3, "cooldown": 0},
+        roles=[world.role(replicas=10, min_replicas=1, resources={"gpu": 8})],
+    )
+
+    wrong = refused(world, world.body(roles=[world.role(replicas=10, min_replicas=9, resources={"gpu": 8})]))
+    job = submit_job(world.member, body)
+
+    role = job.roles.get()
+    assert (role.replicas, role.minimum, job.elastic_step, job.elastic_cooldown_s) == (10, 1, 3, 0)
+    assert wrong == {"roles[0].min_replicas": "impossible"}
+
+
+@pytest.mark.parametrize(
     ("role", "where"),
     [
         ({"replicas": 4, "min_replicas": 2, "resources": {"gpu": 0.5}}, "roles[0].min_replicas"),

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from playwright.sync_api import expect
 
-from scheduling.models import Forecast, Job, Transition
+from scheduling.models import Forecast, Job, RunResize, Transition
 from tests.web.conftest import SignIn
 from tests.web.scene import Scene, add_job, add_run, add_wait, next_cycle
 
@@ -30,6 +30,23 @@ def test_a_waiting_job_shows_its_sum_who_holds_it_and_a_step(scene: Scene, sign_
     expect(card.get_by_role("link", name="sft-qwen")).to_be_visible()
     expect(card).to_contain_text("Ask for 8 cards (a100-80g) more quota.")
     expect(page.get_by_text("0 jobs, 0 cards ahead")).to_be_visible()
+
+
+def test_an_elastic_job_shows_its_size_its_range_and_why_it_is_smaller(scene: Scene, sign_in: SignIn) -> None:
+    """SCH-10."""
+    job = add_job(scene, "algo-b", "sft-qwen", pods=2, state="running", ago=140)
+    run = add_run(scene, job)
+    job.roles.update(replicas=4, minimum=1)
+    at = scene.now - timedelta(minutes=5)
+    RunResize.objects.create(run=run, at=at, role_name="worker", old=3, new=2, reason="reclaim-nominal-in-cooldown")
+
+    page = sign_in("algo-b-member", f"/jobs/{job.pk}/")
+
+    held = page.locator(".b-facts")
+    expect(held).to_contain_text("2 pods, may have 1 to 4")
+    expect(held).to_contain_text("nominal quota reclaimed, before its pause was over")
+    expect(page.locator(".b-head__facts")).to_contain_text("1–4 ×")
+    expect(page.locator(".b-table--rows")).to_contain_text("3 → 2 pods: nominal quota reclaimed")
 
 
 def test_others_are_named_inside_the_cohort_only(scene: Scene, sign_in: SignIn) -> None:

@@ -48,6 +48,16 @@ def test_every_rank_finds_rank_zero_and_the_size_of_its_world() -> None:
     assert second["spec"]["subdomain"] == "j7-r1"
 
 
+def test_an_elastic_run_tells_torchrun_its_range_and_where_its_agents_meet() -> None:
+    """SCH-10: two pods now, one to four in all."""
+    first, second = build_run(a_spec(nodes=("n0", "n1"), role=a_role(replicas=4, minimum=1))).pods
+
+    assert env_of(second)["PET_NNODES"] == "1:4"
+    assert (env_of(second)["WORLD_SIZE"], env_of(second)["RANK"]) == ("2", "1")
+    assert env_of(second)["PET_RDZV_BACKEND"] == "c10d"
+    assert env_of(second)["PET_RDZV_ENDPOINT"] == f"{env_of(first)['MASTER_ADDR']}:{env_of(first)['MASTER_PORT']}"
+
+
 def test_a_role_outside_the_gang_has_no_rank_and_is_not_counted() -> None:
     spec = a_spec(
         roles=(a_role(), a_role(name="evaluator", gang=False)),

@@ -1,12 +1,15 @@
 """SCH-10: at which size a job with a range starts, when it grows, and what it waits for."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from scheduling.engine.cycle import run_cycle
 from scheduling.engine.invariants import check
 from scheduling.engine.plan import Plan
+from scheduling.engine.policy import Policy
 from tests.unit.engine.builders import NOW_MS, Role, World, codes, evicted, start_of, started, wait_of
 
 
@@ -146,6 +149,28 @@ def test_pods_that_come_take_the_free_indexes_and_those_that_go_are_the_highest(
 
     assert ([pod.index for pod in up.added], up.reason) == ([2, 3], "idle-cards")
     assert (down.removed, down.reason) == ((5, 4, 3), "asked-for")
+
+
+def test_a_job_whose_pods_come_or_go_keeps_its_size_until_they_have() -> None:
+    snapshot = grown().snapshot()
+    settling = replace(snapshot, running=replace(snapshot.running, fixed=frozenset({0})))
+
+    assert run_cycle(snapshot, Policy(), NOW_MS).resizes
+    assert not run_cycle(settling, Policy(), NOW_MS).resizes
+
+
+def test_what_a_job_grows_by_is_own_first_and_one_loan_stands_for_all_that_it_borrows() -> None:
+    """SCH-03, SCH-16: 2 pods of a nominal of 5; 3 more are own, 3 are lent by b."""
+    world = World(nodes=1, gpus=8).tenant("a", nominal=5).tenant("b", nominal=3)
+    world.running("j", "a", replicas=8, minimum=2, gpu=1, nodes=["n000"] * 2, started=1000)
+
+    [resize] = world.plan().resizes
+
+    assert [(pod.index, pod.borrowed_m) for pod in resize.added] == [
+        (2, 0), (3, 0), (4, 0), (5, 1000), (6, 1000), (7, 1000),
+    ]  # fmt: skip
+    [loan] = resize.loans
+    assert (loan.amount_m, loan.sides) == (3000, (("tenant", "b", 3000),))
 
 
 def test_two_growing_jobs_share_idle_cards_step_by_step() -> None:
