@@ -220,6 +220,7 @@ def test_the_fastest_and_the_cheapest_cards_are_offered_with_end_and_cost(client
         Node.objects.filter(flavor=flavor).earliest("id").name for flavor in (quick, world.flavor, quick)
     ]
     assert [found["cost"]["likely"] for found in (fast, cheap, hurried)] == ["120.00", "100.00", "120.00"]
+    assert {(found["cost"]["low"], found["cost"]["high"]) for found in (fast, cheap, hurried)} == {("100.00", "120.00")}
     assert [(each["objectives"], each["runtime_s"], each["cost"], each["in_time"]) for each in hurried["choices"]] == [
         (["fastest"], 1800, "120.00", True),
         (["cheapest"], 3600, "100.00", False),
