@@ -238,6 +238,6 @@ class Decider:
         if starved and kept < heads:
             self._kept_idle[job_class.pool, job_class.tier] = kept + 1
             if head is None:
-                keep_idle(self.state, self.rules, job_class)
+                keep_idle(self.state, self.rules, job, job_class)
             if self.aged.goes_ahead(job_class):
                 self.aged.spend(job_class)

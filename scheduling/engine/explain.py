@@ -7,7 +7,7 @@ from scheduling.engine.position import Places
 from scheduling.engine.snapshot import Id
 from scheduling.engine.state import State
 from scheduling.engine.vocabulary import WaitCode
-from scheduling.engine.wait import Reason, ReasonBook
+from scheduling.engine.wait import DECLARE_RUNTIME, Reason, ReasonBook
 
 
 def explain_waits(state: State, decider: Decider, barred: dict[int, Wait]) -> tuple[Wait, ...]:
@@ -46,11 +46,19 @@ class _Explainer:
 
     def _wait(self, job: int, reason: Reason, position: int | None, ahead: int | None) -> Wait:
         head = self._decider.head_of.get(job)
+        suggestion, hint = self._advice(job, reason)
         return Wait(
             job=self._ids[job], code=reason.code, need=reason.need, have=reason.have, short=reason.short,
-            holders=self._holders(job, reason), suggestion=reason.suggestion, hint=reason.hint, position=position,
+            holders=self._holders(job, reason), suggestion=suggestion, hint=hint, position=position,
             cards_ahead_m=ahead, reserved_start_ms=head.at_ms if head else None, detail=reason.detail,
         )  # fmt: skip
+
+    def _advice(self, job: int, reason: Reason) -> tuple[str, dict[str, int]]:
+        """A run that ends before the job's own reserved place would pass nobody."""
+        if reason.suggestion != DECLARE_RUNTIME or job not in self._decider.head_of:
+            return reason.suggestion, reason.hint
+        first_ms = self._reasons.first_start_ms(self._class_of(job), job)
+        return ("", {}) if first_ms is None else (DECLARE_RUNTIME, {"before": first_ms})
 
     def _holders(self, job: int, reason: Reason) -> tuple[Holder, ...]:
         """Of the places reserved for others it waits for those of the jobs before it, not for its own or for later ones."""

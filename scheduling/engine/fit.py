@@ -142,9 +142,9 @@ def heads_allow(state: State, rules: TierRules, job_class: JobClass, amounts: Se
 
 
 def within_pool_share(state: State, job_class: JobClass, option: Option) -> bool:
-    """A queue's maximum share of its pool's cards (`max_pool_share`)."""
+    """A queue's maximum share of its pool's cards (`max_pool_share`). What asks for no card takes none of it."""
     room = pool_share_room(state, job_class)
-    return room is None or option.cards_m <= room
+    return room is None or not option.cards_m or option.cards_m <= room
 
 
 def pool_share_room(state: State, job_class: JobClass) -> int | None:

@@ -1,7 +1,6 @@
 """Who holds what a waiting job lacks (SCH-21). Names are printed, or not, by whoever shows the reason."""
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
 
 from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
@@ -31,6 +30,12 @@ class HolderBook:
         root = self._state.tree.path[job_class.leaf][-1]
         return self._of_queues(column, 0, lambda node: self._state.tree.path[node][-1] == root)
 
+    def of_queue(self, job_class: JobClass) -> tuple[Holder, ...]:
+        """The job's own queue, with all the cards it holds or is promised."""
+        queue = self._state.snapshot.queues[job_class.queue]
+        held_m = sum(self._state.quota_after.row(job_class.leaf)[: len(self._state.snapshot.flavors)])
+        return (Holder(queue.tenant, queue.name, None, {"gpu": held_m}),) if held_m else ()
+
     def _of_queues(self, column: int, level: int, counts: Callable[[int], bool]) -> tuple[Holder, ...]:
         state = self._state
         key = keys_of(state.snapshot, column)[0]
@@ -46,10 +51,20 @@ class HolderBook:
         )
 
     def on_nodes(self, job_class: JobClass, option: Option) -> tuple[Holder, ...]:
-        """Jobs on the nodes that are nearest to having room for the pods still missing."""
-        ask = max(option.gang, key=lambda each: (each.cards_m, each.cpu_m))
-        now, _ = self._idle.slots(job_class.pool, ask)
-        nodes = islice(self._nearest(job_class.pool, ask), max(0, ask.count - now))
+        """Jobs on the nodes that are nearest to having room for the pods still missing: of the largest role that lacks any."""
+        asks = sorted(option.gang, key=lambda each: (-each.cards_m, -each.cpu_m, each.role))
+        missing = [(ask, ask.count - self._idle.slots(job_class.pool, ask)[0]) for ask in asks]
+        # Where every role has room by itself, they lack it together: more of any would help.
+        together = [] if len(asks) < 2 else [(ask, 1) for ask in asks]
+        for ask, pods in (*missing, *together):
+            held = self._held_on(self._nearest(job_class.pool, ask, pods), ask) if pods > 0 else {}
+            if held:
+                largest = sorted(held, key=lambda run: (-held[run], run))[:MOST_HOLDERS]
+                return tuple(self._holder(run, {"gpu" if ask.cards_m else "cpu": held[run]}) for run in largest)
+        return ()
+
+    def _held_on(self, nodes: Iterable[int], ask: PodAsk) -> dict[int, int]:
+        """What of the nodes each run holds, of cards or (CPU-only asks) of CPU."""
         runs = self._state.runs
         amount_of = runs.cards_m if ask.cards_m else runs.cpu_m
         held: dict[int, int] = {}
@@ -57,15 +72,18 @@ class HolderBook:
             for row in self._rows_on(node):
                 run = runs.run[row]
                 held[run] = held.get(run, 0) + amount_of[row]
-        largest = sorted(held, key=lambda run: (-held[run], run))[:MOST_HOLDERS]
-        return tuple(self._holder(run, {"gpu" if ask.cards_m else "cpu": held[run]}) for run in largest)
+        return held
 
-    def _nearest(self, pool: int, ask: PodAsk) -> Iterator[int]:
-        """Nodes that could hold a pod and have no room for one, the least short of it first."""
+    def _nearest(self, pool: int, ask: PodAsk, pods: int) -> Iterator[int]:
+        """Nodes that could hold more pods than they have room for, the least short of one first, until so many more would fit."""
         state = self._state
         for node in self._fullest_last(pool, ask):
-            if not state.free.room(node, ask) and state.table.pods_when_empty(node, ask):
+            gain = state.table.pods_when_empty(node, ask) - max(0, state.free.room(node, ask))
+            if gain > 0:
                 yield node
+                pods -= gain
+                if pods <= 0:
+                    return
 
     def _fullest_last(self, pool: int, ask: PodAsk) -> list[int]:
         """Open nodes of the ask's flavor (CPU-only asks: of the pool), most free of what it is short of first."""

@@ -40,13 +40,32 @@ class IdleBook:
             found = self._totals[key] = sum(amount for amount in amounts if amount > 0)
         return found
 
+    def has_room_beside_cards(self, pool: int, ask: PodAsk) -> bool:
+        """Whether an ask without cards fits into what SCH-02 keeps beside idle cards and what is free together."""
+        free, left = self._state.free, ask.count
+        for node in self.nodes(pool, -1):
+            _, cpu_m, memory_mib, pods = free.free(node)
+            rooms = ((cpu_m, ask.cpu_m), (memory_mib, ask.memory_mib), (pods, 1))
+            left -= max(0, min(have // need for have, need in rooms if need))
+        return left <= 0
+
+    def has_nodes(self, pool: int, ask: PodAsk) -> bool:
+        """Whether open nodes would hold all of the ask's pods if nothing else were on them."""
+        left, table = ask.count, self._state.table
+        for node in self.nodes(pool, ask.flavor):
+            left -= max(0, table.pods_when_empty(node, ask))
+            if left <= 0:
+                return True
+        return False
+
     def largest(self, pool: int, flavor: int) -> int:
-        """Most milli-cards free on one node."""
+        """Most milli-cards free on one node that takes another pod."""
         key = (pool if flavor < 0 else -1, flavor)
         found = self._largest.get(key)
         if found is None:
-            cards = self._state.free.cards
-            found = self._largest[key] = max((cards[node] for node in self.nodes(pool, flavor)), default=0)
+            free = self._state.free
+            cards = (free.cards[node] for node in self.nodes(pool, flavor) if free.pods[node] > 0)
+            found = self._largest[key] = max(cards, default=0)
         return found
 
     def best_domain(self, flavor: int, level: str) -> int:

@@ -10,12 +10,13 @@ from scheduling.engine.placement import place_gang
 from scheduling.engine.quota import QuotaTree
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.tiers import TierRules
+from scheduling.engine.units import ONE_PPM
 from scheduling.engine.vocabulary import Tier, TopologyMode
 
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """`detail` is `flavor`, `quota`, `node-shape`, `cards` or `topology`. `lacks` are (resource key, need, have) in engine units."""
+    """`detail` is `flavor`, `quota`, `max-pool-share`, `node-shape`, `cards` or `topology`. `lacks` are (resource key, need, have) in engine units."""
 
     detail: str
     lacks: tuple[tuple[str, int, int], ...] = ()
@@ -31,7 +32,10 @@ class Capacity:
 
     def find(self, job_class: JobClass) -> Impossible | None:
         """Why no flavor choice can ever run, judged by the choice that comes nearest; None where one can."""
-        problems = [self._quota(job_class, option) or self._nodes(job_class, option) for option in job_class.smallest]
+        problems = [
+            self._quota(job_class, option) or self._share(job_class, option) or self._nodes(job_class, option)
+            for option in job_class.smallest
+        ]
         if not problems:
             return Impossible("flavor")
         return None if None in problems else problems[0]
@@ -45,6 +49,12 @@ class Capacity:
             if amount > most:
                 return Impossible("quota", tuple((key, amount, most) for key in keys_of(self._snapshot, column)))
         return None
+
+    def _share(self, job_class: JobClass, option: Option) -> Impossible | None:
+        """More than its queue may hold of its pool at a time."""
+        share = self._snapshot.queues[job_class.queue].max_pool_share_ppm
+        most = option.cards_m if share is None else self._table.pool_cards_m[job_class.pool] * share // ONE_PPM
+        return Impossible("max-pool-share", (("gpu", option.cards_m, most),)) if option.cards_m > most else None
 
     def _nodes(self, job_class: JobClass, option: Option) -> Impossible | None:
         key = (job_class.shape_index, job_class.pool, tuple(ask.flavor for ask in option.gang))

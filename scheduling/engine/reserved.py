@@ -7,9 +7,10 @@ from scheduling.engine.asks import Option, PodAsk
 from scheduling.engine.classes import JobClass
 from scheduling.engine.idle import IdleBook
 from scheduling.engine.parts import only_share
+from scheduling.engine.placement import Placed
 from scheduling.engine.plan import Holder
 from scheduling.engine.quota import QuotaUse
-from scheduling.engine.state import Head, Kept, State
+from scheduling.engine.state import Head, IdleFor, Kept, State
 from scheduling.engine.tiers import TierRules
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import Tier
@@ -48,10 +49,17 @@ class PromisedBook:
         uses = [state.quota_after, *(head.quota for head in state.heads)]
         return max(0, min(pods * ask.cards_m, *(self._room(job_class, use, ask.flavor) for use in uses)))
 
-    def first_start_ms(self, job_class: JobClass) -> int | None:
-        """When the first reserved place that the class could use is to be taken; None where none is, or it is now."""
+    def first_start_ms(self, job_class: JobClass, but: int = -1) -> int | None:
+        """When the first reserved place that the class could use is to be taken; None where none is, or it is now.
+
+        `but` is the waiting job whose own place does not count. None also where cards stay idle for an aged job: no run is short
+        enough to pass that (SCH-07).
+        """
         flavors = _flavors(job_class)
-        starts = [head.at_ms for head in self.state.heads if _concerns(head, job_class.pool, flavors)]
+        if self._idle_for(job_class.pool, flavors):
+            return None
+        heads = (head for head in self.state.heads if head.job != but)
+        starts = [head.at_ms for head in heads if _concerns(head, job_class.pool, flavors)]
         return min(starts) if starts and min(starts) > self.state.now_ms else None
 
     def holders(self, job_class: JobClass) -> tuple[Holder, ...]:
@@ -67,15 +75,20 @@ class PromisedBook:
             places += [(each.at_ms, each) for each in self.state.heads]
             here = (entry for entry in places if _concerns(entry[1], pool, flavors))
             soonest = nsmallest(MOST_HOLDERS, here, key=lambda entry: (entry[0], str(ids[entry[1].job])))
-            found = self._holders[pool, flavors] = tuple(self._holder(place) for _, place in soonest)
+            named = [self._holder(place.job, cards_of(place.placed)) for _, place in soonest]
+            named += [self._holder(each.job, each.cards_m) for each in self._idle_for(pool, flavors)]
+            found = self._holders[pool, flavors] = tuple(named[:MOST_HOLDERS])
         return found
 
-    def _holder(self, place: Kept | Head) -> Holder:
+    def _idle_for(self, pool: int, flavors: frozenset[int]) -> list[IdleFor]:
+        """Aged jobs for whom cards that the class could use stay idle."""
+        idle = (each for each in self.state.idle_for if each.job_class.pool == pool and each.cards_m)
+        return [each for each in idle if not flavors or flavors & _flavors(each.job_class)]
+
+    def _holder(self, job: int, cards_m: int) -> Holder:
         snapshot = self.state.snapshot
-        queue = snapshot.queues[int(snapshot.pending.queue[place.job])]
-        cards_m = sum(ask.cards_m * sum(counts.values()) for ask, counts in place.placed)
-        amounts = {"gpu": cards_m} if cards_m else {}
-        return Holder(queue.tenant, queue.name, snapshot.pending.ids[place.job], amounts)
+        queue = snapshot.queues[int(snapshot.pending.queue[job])]
+        return Holder(queue.tenant, queue.name, snapshot.pending.ids[job], {"gpu": cards_m} if cards_m else {})
 
     def _left_on_nodes(self, pool: int, flavor: int) -> int:
         found = self._on_nodes.get((pool, flavor))
@@ -91,6 +104,11 @@ class PromisedBook:
         if job_class.tier == Tier.PRODUCTION or not self.state.policy.borrowing:
             return self.rules.nominal_room(use, job_class, flavor)
         return use.available(job_class.leaf, flavor, job_class.tier)
+
+
+def cards_of(placed: Placed) -> int:
+    """Milli-cards of all pods of a place."""
+    return sum(ask.cards_m * sum(counts.values()) for ask, counts in placed)
 
 
 def _flavors(job_class: JobClass) -> frozenset[int]:

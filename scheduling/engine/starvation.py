@@ -11,7 +11,7 @@ from scheduling.engine.classes import JobClass
 from scheduling.engine.nodes import NodeTable
 from scheduling.engine.policy import Policy
 from scheduling.engine.snapshot import Flags, Pending
-from scheduling.engine.state import State
+from scheduling.engine.state import IdleFor, State
 from scheduling.engine.tiers import TierRules
 from scheduling.engine.units import CARD, NEVER, ONE_PPM, ceil_div
 from scheduling.engine.vocabulary import Tier, TopologyMode
@@ -48,7 +48,7 @@ class AgedBatch:
         self._left[job_class.pool] -= job_class.options[0].cards_m
 
 
-def keep_idle(state: State, rules: TierRules, job_class: JobClass) -> None:
+def keep_idle(state: State, rules: TierRules, job: int, job_class: JobClass) -> None:
     """Keep, for a starved head that has no finite time, the idle cards it could use: as far as its quota has room for them."""
     option = job_class.options[0]
     granted = []
@@ -58,29 +58,31 @@ def keep_idle(state: State, rules: TierRules, job_class: JobClass) -> None:
             return
         granted.append((column, room))
     state.quota_after.charge(job_class.leaf, granted, job_class.tier)
-    by_column = dict(granted)
+    by_column, kept_m = dict(granted), 0
     for ask in option.gang:
         most = by_column[ask.flavor] if ask.flavor >= 0 and ask.cards_m and ask.share is None else NEVER
-        _keep_on_nodes(state, job_class, ask, most)
+        kept_m += _keep_on_nodes(state, job_class, ask, most)
+    state.idle_for.append(IdleFor(job, job_class, kept_m))
 
 
-def _keep_on_nodes(state: State, job_class: JobClass, ask: PodAsk, most_cards_m: int) -> None:
-    """On as many nodes as the pods could need, those nearest to room for one first."""
-    table, left = state.table, ask.count
+def _keep_on_nodes(state: State, job_class: JobClass, ask: PodAsk, most_cards_m: int) -> int:
+    """On as many nodes as the pods could need, those nearest to room for one first; how many milli-cards that are."""
+    table, left, total_m = state.table, ask.count, 0
     for node in _fullest_of_idle(state, job_class, ask):
         size = table.pods_when_empty(node, ask)
         pods = min(left, size)
         left -= pods
         cards, cpu, memory, slots = state.after.free(node)
         kept_cards = min(max(0, cards), _cards_for(ask, pods), most_cards_m)
-        most_cards_m -= kept_cards
+        most_cards_m, total_m = most_cards_m - kept_cards, total_m + kept_cards
         kept_cpu, kept_memory = min(max(0, cpu), ask.cpu_m * pods), min(max(0, memory), ask.memory_mib * pods)
         state.after.put(
             node, (cards - kept_cards, cpu - kept_cpu, memory - kept_memory, slots - min(max(0, slots), pods))
         )
         state.settle(node)
         if left <= 0 or most_cards_m <= 0:
-            return
+            break
+    return total_m
 
 
 def _cards_for(ask: PodAsk, pods: int) -> int:

@@ -51,6 +51,15 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class IdleFor:
+    """SCH-07: a job that waited too long and has no time yet; `cards_m` that are idle stay so for it."""
+
+    job: int
+    job_class: JobClass
+    cards_m: int
+
+
+@dataclass(frozen=True, slots=True)
 class Victim:
     run: int
     for_job: Id | None
@@ -120,6 +129,7 @@ class State:
     victims: list[Victim] = field(default_factory=list)
     moves: list[Moved] = field(default_factory=list)
     heads: list[Head] = field(default_factory=list)
+    idle_for: list[IdleFor] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
     """Tenants whose use in the picture of after changed since somebody last looked."""
     thinned: set[int] = field(default_factory=set)

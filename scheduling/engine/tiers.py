@@ -7,7 +7,7 @@ from scheduling.engine.classes import JobClass
 from scheduling.engine.policy import Policy
 from scheduling.engine.quota import Amount, QuotaTree, QuotaUse
 from scheduling.engine.snapshot import Snapshot
-from scheduling.engine.units import CARD, ONE_PPM, UNLIMITED, subtract
+from scheduling.engine.units import CARD, ONE_PPM, UNLIMITED, ceil_div, subtract
 from scheduling.engine.vocabulary import Tier
 
 
@@ -62,6 +62,17 @@ class TierRules:
         backed = self.backed(job_class.tenant, column, job_class.pool)
         held = sum(use.at(queue, column, Tier.PRODUCTION) for queue in self._queues_of(job_class.tenant))
         return subtract(backed, held)
+
+    def more_nominal(self, use: QuotaUse, job_class: JobClass, column: int, amount: int) -> int:
+        """How much larger its tenant's nominal would have to be for an ask to stay inside of it: what backs it are whole cards (SCH-15)."""
+        more = amount - self.nominal_room(use, job_class, column)
+        if job_class.tier != Tier.PRODUCTION:
+            return more
+        tenant, cards = job_class.tenant, column < self._flavors
+        factor = self._flavor_factor[column] if cards else self._pool_factor[job_class.pool]
+        held = sum(use.at(queue, column, Tier.PRODUCTION) for queue in self._queues_of(tenant))
+        backed = ceil_div(held + amount, CARD) * CARD if cards and factor > ONE_PPM else held + amount
+        return max(more, ceil_div(backed * factor, ONE_PPM) - self._tree.own(tenant, column))
 
     def _queues_of(self, tenant: int) -> list[int]:
         return self._tree.children[tenant] or [tenant]

@@ -5,7 +5,7 @@ the one that came nearest to a start speaks.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduling.engine.asks import NOBODY, Option
 from scheduling.engine.card_modes import find_mismatch
@@ -39,6 +39,15 @@ WATERMARK = "watermark"
 
 RESERVATION, PRIORITY_SHARE = "reservation", "priority-share"
 """Details of a job that waits for cards kept by hand or by forecast, and for those a pool keeps for `priority` tenants (SCH-18)."""
+
+NODES_CLOSED, BESIDE_CARDS = "nodes-closed", "beside-cards"
+"""Details of a job that open nodes could not hold even if they were empty, and of one for which idle cards' CPU and memory are kept (SCH-02)."""
+
+DECLARE_RUNTIME = "declare-runtime"
+"""Suggestion to a job that could pass a reserved place if it were known to end in time."""
+
+MAX_POOL_SHARE = "max-pool-share"
+"""Detail of a job that has to wait for others of its own queue to end."""
 
 
 @dataclass(slots=True)
@@ -91,7 +100,7 @@ class ReasonBook:
         if found is None:
             nearest = max(
                 (self._of_option(job_class, option) for option in job_class.smallest),
-                key=lambda reason: _ORDER[reason.code],
+                key=lambda reason: (reason.detail != NODES_CLOSED, _ORDER[reason.code]),
             )
             found = self._reasons[job_class] = nearest
         return found
@@ -102,6 +111,10 @@ class ReasonBook:
         if found is None:
             found = self._asks[job_class.shape_index] = total_ask(job_class.shape)
         return found
+
+    def first_start_ms(self, job_class: JobClass, but: int) -> int | None:
+        """When the first place is taken that is reserved for anybody but this job."""
+        return self._promised.first_start_ms(job_class, but)
 
     def others_first(self, job_class: JobClass) -> Reason:
         """Nothing is lacking: its turn has not come."""
@@ -123,7 +136,7 @@ class ReasonBook:
         shared = (job_class.shape_index, job_class.pool, tuple(ask.flavor for ask in option.gang), whose)
         return (
             self._nominal(job_class, option)
-            or self._quota(job_class, option, job_class.tier)
+            or self._quota(job_class, option, job_class.tier if self._state.policy.preemption else EVERYBODY)
             or self._nodes(job_class, option, shared)
             or self._quota(job_class, option, EVERYBODY)
             or self._held_back(job_class, option)
@@ -135,12 +148,26 @@ class ReasonBook:
         """What is free lacks the same to every queue: worked out once per shape and pool."""
         if shared not in self._on_nodes:
             parts = self._parts(job_class, option) if only_share(option) else None
-            self._on_nodes[shared] = parts or self._busy(job_class, option) or self._scattered(job_class, option)
+            reason = parts or self._busy(job_class, option) or self._scattered(job_class, option)
+            if reason is not None and not all(self._idle.has_nodes(job_class.pool, ask) for ask in option.gang):
+                reason.detail = NODES_CLOSED
+            elif reason is not None and not option.cards_m and self._has_room_beside_cards(job_class, option):
+                reason.detail = BESIDE_CARDS
+            self._on_nodes[shared] = reason
         return self._on_nodes[shared]
+
+    def _has_room_beside_cards(self, job_class: JobClass, option: Option) -> bool:
+        return all(self._idle.has_room_beside_cards(job_class.pool, ask) for ask in option.gang)
 
     def _lacks_column(self, reason: Reason, column: int, need: int, have: int) -> None:
         for key in keys_of(self._state.snapshot, column):
             reason.lacks(key, need, have)
+
+    def _lacks_quota(self, reason: Reason, column: int, need: int, room: int, more: int) -> None:
+        """`more` is what would help: above what is short where room is below 0, after a quota was lowered."""
+        self._lacks_column(reason, column, need, room)
+        named = _most_specific(dict.fromkeys(keys_of(self._state.snapshot, column), more))
+        reason.suggestion, reason.hint = "ask-quota", {**reason.hint, **named}
 
     def _nominal(self, job_class: JobClass, option: Option) -> Reason | None:
         """Production (and anyone under a policy without borrowing) may use its tenant's nominal only."""
@@ -151,13 +178,12 @@ class ReasonBook:
         for column, amount in option.amounts:
             room = self._rules.nominal_room(state.quota, job_class, column)
             if amount > room:
-                self._lacks_column(reason, column, amount, room)
+                more = self._rules.more_nominal(state.quota, job_class, column, amount)
+                self._lacks_quota(reason, column, amount, room, more)
                 reason.holders = reason.holders or self._holders.of_tenant(job_class, column)
         idle = self._idle_cards(option)
         if state.policy.borrowing and option.cards_m and idle >= option.cards_m:
             reason.suggestion, reason.hint, reason.detail = "borrow", {"gpu": option.cards_m}, IDLE_CARDS
-        else:
-            reason.suggestion, reason.hint = "ask-quota", _most_specific(reason.short)
         return reason
 
     def _quota(self, job_class: JobClass, option: Option, level: int) -> Reason | None:
@@ -166,18 +192,20 @@ class ReasonBook:
         rooms = [(column, amount, state.quota.available(leaf, column, level)) for column, amount in option.amounts]
         lacking = [row for row in rooms if row[1] > row[2]]
         share = pool_share_room(state, job_class)
-        if not lacking and (share is None or option.cards_m <= share):
+        if not lacking and (share is None or option.cards_m <= max(0, share)):
             return None
         reason = Reason(WaitCode.QUOTA_BORROW_LIMIT)
         for column, amount, room in lacking:
-            self._lacks_column(reason, column, amount, room)
+            # Where nobody is evicted, lower tiers make no room either.
+            left = room if state.policy.preemption else state.quota.available(leaf, column)
+            self._lacks_quota(reason, column, amount, room, amount - left)
             reason.holders = reason.holders or self._holders.of_tree(job_class, column)
-        if share is not None and option.cards_m > share:
+        if not reason.short and share is not None and option.cards_m > share:
             reason.lacks("gpu", option.cards_m, share)
-            reason.detail = "max-pool-share"
+            reason.holders, reason.detail = self._holders.of_queue(job_class), MAX_POOL_SHARE
+            reason.suggestion, reason.hint = "wait", dict(reason.short)
         if not reason.short:
             return None
-        reason.suggestion, reason.hint = "ask-quota", _most_specific(reason.short)
         if not reason.detail and self._idle_penalty_bars(leaf, lacking, level):
             reason.detail = IDLE_PENALTY
         return reason
@@ -280,8 +308,9 @@ class ReasonBook:
                 or any(find_mismatch(row, role.cards_m, role.replicas) for role in roles)
             ):
                 continue
-            idle = self._idle.total(row.pool, flavor, CARDS)
-            if idle >= option.cards_m:
+            idle, gang = self._idle.total(row.pool, flavor, CARDS), option.gang
+            rooms = (self._idle.slots(row.pool, replace(ask, flavor=flavor))[0] >= ask.count for ask in gang)
+            if idle >= option.cards_m and all(rooms):
                 return "other-flavor", {f"gpu:{row.name}": idle}
         return None
 
@@ -312,7 +341,13 @@ class ReasonBook:
             reason.lacks("gpu", option.cards_m, sum(self._idle.total(pool, flavor, CARDS) for flavor in flavors))
         self._lacks_nodes(reason, job_class, option, whole_only=False)
         largest = self._idle.largest(pool, option.gang[0].flavor) // CARD * CARD
-        reason.suggestion, reason.hint = ("smaller-pods", {"gpu": largest}) if option.cards_m else ("less-cpu", {})
+        largest_ask = max(ask.cards_m for ask in option.gang)
+        if not option.cards_m:
+            reason.suggestion = "less-cpu"
+        elif 0 < largest < largest_ask:
+            reason.suggestion, reason.hint = "smaller-pods", {"gpu": largest}
+        else:
+            reason.suggestion, reason.hint = "wait", {"gpu": option.cards_m}
         reason.holders = self._holders.on_nodes(job_class, option)
         return reason
 
@@ -345,7 +380,7 @@ class ReasonBook:
             reason.lacks("gpu", option.cards_m, left_m)
         first_ms = self._promised.first_start_ms(job_class)
         if first_ms is not None:
-            reason.suggestion, reason.hint = "declare-runtime", {"before": first_ms}
+            reason.suggestion, reason.hint = DECLARE_RUNTIME, {"before": first_ms}
         return reason
 
     def _idle_cards(self, option: Option) -> int:

@@ -279,6 +279,8 @@ DETAILS: Final[Mapping[str, str | Promise]] = {
     "reservation": _("Cards are kept for others by a reservation while its window lasts."),
     "priority-share": _("The pool keeps a part of its cards for priority tenants."),
     "max-pool-share": _("The queue may hold only a part of its pool at a time."),
+    "nodes-closed": _("Nodes that take no jobs now, cordoned or not ready, are needed for it."),
+    "beside-cards": _("What is free is kept for jobs with cards: idle cards need CPU and memory beside them."),
 }
 """What a wait's detail means where it is a code; any other detail is the cluster's or a person's own words."""
 

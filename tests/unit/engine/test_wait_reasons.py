@@ -7,9 +7,10 @@ import pytest
 
 from scheduling.engine.cycle import run_cycle
 from scheduling.engine.policy import PRESETS
+from scheduling.engine.vocabulary import NodeState
 from scheduling.engine.weights import Usage, weigh
 from tests.unit.engine.assembly import NOW_MS
-from tests.unit.engine.builders import Role, World, codes, wait_of
+from tests.unit.engine.builders import Role, World, codes, started, wait_of
 
 
 @dataclass(frozen=True)
@@ -274,3 +275,106 @@ def test_fewer_cards_are_as_many_as_whole_pods_of_the_job_find_room_for() -> Non
     assert (wait.code, wait.short["nodes"]) == ("cards-busy", 1)
     assert [holder.job for holder in wait.holders] == ["half"]
     assert (wait.suggestion, dict(wait.hint)) == ("fewer-cards", {"gpu": 24_000})
+
+
+def test_a_job_that_waits_for_a_closed_node_says_so() -> None:
+    """SCH-21: nobody holds what it lacks; a node that takes no jobs does."""
+    world = World(nodes=1, gpus=4).node("n9", gpus=8, state=NodeState.CORDONED).tenant("a", nominal=16)
+
+    waits = world.pending("j1", "a", gpu=8).pending("j2", "a", gpu=0.5, replicas=9).plan().waits
+
+    assert [(wait.job, wait.code.value, wait.detail) for wait in waits] == [
+        ("j1", "cards-busy", "nodes-closed"), ("j2", "cards-busy", "nodes-closed"),
+    ]  # fmt: skip
+
+
+def test_a_job_without_cards_that_waits_beside_idle_ones_says_so() -> None:
+    """SCH-02."""
+    world = World(nodes=1, cpu=16).tenant("a", nominal=8)
+
+    wait = wait_of(world.pending("j", "a", cpu=8).plan(), "j")
+
+    assert (wait.code, wait.detail, wait.have) == ("cpu-busy", "beside-cards", {"cpu": 0})
+
+
+def test_as_much_quota_is_asked_for_as_would_help_after_a_quota_was_lowered() -> None:
+    """SCH-03: what is shown as 0 is below it. 12 are held of 8, so 4 more than are short would be needed."""
+    world = (
+        World(nodes=2).tenant("a", cohort=None, nominal=8).running("r", "a", gpu=6, nodes=["n000", "n001"], replicas=2)
+    )
+
+    wait = wait_of(world.pending("j", "a", gpu=2).plan(), "j")
+
+    assert (wait.code, wait.short["gpu"], wait.hint) == ("quota-borrow-limit", 2000, {"gpu:a100": 6000})
+    assert started(world.tenant("a", cohort=None, nominal=14).plan()) == {"j": ("n000",)}
+
+
+def test_a_job_that_waits_for_its_own_queue_names_it() -> None:
+    """The queue may hold half of the pool."""
+    world = World(nodes=2).tenant("a", nominal=16)
+    world.queue("a/main", nominal=16, fields={"max_pool_share_ppm": 500_000}).running("r", "a", gpu=6, nodes=["n000"])
+
+    wait = wait_of(world.pending("j", "a", gpu=4).plan(), "j")
+
+    assert (wait.code, wait.detail, wait.suggestion) == ("quota-borrow-limit", "max-pool-share", "wait")
+    assert [(holder.tenant, holder.queue, holder.amounts) for holder in wait.holders] == [("a", "main", {"gpu": 6000})]
+
+
+def test_more_than_its_queue_may_ever_hold_is_impossible_and_blocks_nobody() -> None:
+    """Case 58, SCH-21."""
+    world = World(nodes=2).tenant("a", nominal=16)
+    world.queue("a/main", nominal=16, fields={"max_pool_share_ppm": 250_000})
+
+    plan = world.pending("large", "a", gpu=8, priority=900).pending("small", "a", gpu=2).plan("fifo")
+
+    wait = wait_of(plan, "large")
+    assert (wait.code, wait.detail, wait.hint) == ("impossible", "max-pool-share", {"gpu": 4000})
+    assert started(plan) == {"small": ("n000",)}
+
+
+def test_a_node_without_room_for_another_pod_is_not_offered_for_a_smaller_one() -> None:
+    world = World().node("n0", gpus=8, max_pods=1).node("n1", gpus=2).tenant("a", nominal=16)
+    world.running("r", "a", gpu=1, nodes=["n0"])
+
+    wait = wait_of(world.pending("j", "a", gpu=4).plan(), "j")
+
+    assert (wait.code, wait.suggestion, wait.hint) == ("fragmented", "smaller-pods", {"gpu": 2000})
+
+
+def test_holders_are_named_also_where_each_role_would_fit_alone() -> None:
+    """Two roles lack cards together; the second could use those that `r` holds."""
+    world = World().node("n1", gpus=4).node("n2", gpus=2).tenant("a", nominal=16)
+    world.running("r", "a", gpu=2, nodes=["n2"])
+    world.pending("j", "a", roles=[Role(gpu=4), Role("second", replicas=2, gpu=1)])
+
+    wait = wait_of(world.plan(), "j")
+
+    assert (wait.code, [holder.job for holder in wait.holders]) == ("cards-busy", ["r"])
+
+
+def test_a_holder_is_named_on_a_node_that_has_room_for_some_of_the_pods() -> None:
+    world = World(nodes=1).tenant("a", nominal=16).running("r", "a", gpu=5, nodes=["n000"])
+
+    wait = wait_of(world.pending("j", "a", gpu=2, replicas=3).plan(), "j")
+
+    assert (wait.code, [holder.job for holder in wait.holders]) == ("cards-busy", ["r"])
+
+
+def test_a_job_without_cards_is_not_barred_by_its_queues_part_of_the_pools_cards() -> None:
+    """SCH-02: it has no line of cards and never waits for a reason of cards."""
+    world = World(nodes=1, cpu=64).tenant("a", nominal=8)
+    world.queue("a/main", nominal=8, fields={"max_pool_share_ppm": 250_000}).running("r", "a", gpu=4, nodes=["n000"])
+
+    assert started(world.pending("j", "a", cpu=4).plan()) == {"j": ("n000",)}
+
+
+def test_who_waits_for_cards_that_stay_idle_for_an_aged_job_is_told_for_whom() -> None:
+    """SCH-07: the aged one has no time; no run is short enough to pass it."""
+    world = (
+        World(nodes=1, gpus=4).tenant("a", nominal=4).tenant("b", nominal=4).running("r", "b", gpu=2, nodes=["n000"])
+    )
+    world.pending("old", "a", gpu=4, tier="production", submitted=7200).pending("j", "b", gpu=1)
+
+    wait = wait_of(world.plan(), "j")
+
+    assert (wait.code, wait.suggestion, [holder.job for holder in wait.holders]) == ("reserved", "", ["old"])
