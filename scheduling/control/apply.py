@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F
 
 from berth.common import clock
-from scheduling.control.apply_budgets import keep_reservations, pass_gates
+from scheduling.control.apply_budgets import keep_growth, keep_reservations, pass_gates, pass_growth
 from scheduling.control.apply_joins import apply_joins
 from scheduling.control.apply_recharges import apply_recharges
 from scheduling.control.apply_reservations import apply_reservations
@@ -54,12 +54,14 @@ def apply_plan(planned: Planned, *, now: datetime, leadership: Leadership, memor
         cycle = Cycle.objects.create(epoch=leadership.epoch, at=now, wall_at=clock.wall_now())
         applied = Applied(cycle_id=cycle.pk, faulty=dict(planned.faulty))
         gated = pass_gates(plan.starts)
+        growth = pass_growth(plan.resizes, now=now)
         starts = apply_starts(gated.passed, now=now, cycle_id=cycle.pk, leadership=leadership)
         keep_reservations(gated, starts.started)
         applied.started, applied.stale = starts.started, starts.stale
         applied.faulty |= starts.refused
-        apply_joins(plan.resizes, now=now)
-        resized = apply_resizes(plan.resizes, now=now, cycle_id=cycle.pk)
+        apply_joins(growth.passed, now=now)
+        resized = apply_resizes(growth.passed, now=now, cycle_id=cycle.pk)
+        keep_growth(growth, resized.changed)
         applied.resized = resized.changed
         applied.stale += resized.stale
         applied.evicted = _apply_evicts(plan.evicts, now=now, cycle_id=cycle.pk, leadership=leadership)

@@ -5,14 +5,19 @@ In the transaction that applies the plan, so that two starts never spend the sam
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from django.db.models import F
+
 from berth.common.units import MIB_PER_GIB, MILLI, PPM
 from scheduling.control.preview_cost import S_PER_HOUR, Prices, card_rates, prices_of
-from scheduling.engine.plan import Placement, Start, Wait
+from scheduling.engine.later import WHY as JOINS
+from scheduling.engine.plan import Placement, Resize, Start, Wait
 from scheduling.engine.vocabulary import WaitCode
 from scheduling.models import Job, Run
+from scheduling.states import RunState
 from tenants.models import BudgetGate
 from tenants.services.budget import release_budget, reserve_budget
 
@@ -65,6 +70,63 @@ def keep_reservations(gated: Gated, started: Sequence[int]) -> None:
             Run.objects.filter(job_id=job_id).exclude(state="ended").update(budget_reserved=amount)
         else:
             release_budget(**_gate_keys(Job.objects.select_related("tenant").get(pk=job_id)), amount=amount)
+
+
+@dataclass(slots=True)
+class Growth:
+    """Resizes that passed, and what was reserved for those that add pods, by job."""
+
+    passed: list[Resize] = field(default_factory=list)
+    reserved: dict[int, Decimal] = field(default_factory=dict)
+
+
+def pass_growth(resizes: Sequence[Resize], *, now: datetime) -> Growth:
+    """What a running job grows by has to be covered as well, for the time that is left of what it declares (SCH-10). Where it is not,
+    the job keeps its size, and is looked at again after its cooldown."""
+    growth = Growth()
+    adding = [resize for resize in resizes if resize.added and resize.reason != JOINS]
+    tenants = BudgetGate.objects.values_list("tenant_id", flat=True).distinct()
+    runs = {
+        run.job_id: run
+        for run in Run.objects.filter(
+            job__in=[int(resize.job) for resize in adding], job__tenant__in=tenants, state=RunState.RUNNING.value
+        ).select_related("job__tenant")
+    } if adding else {}  # fmt: skip
+    for resize in resizes:
+        run = runs.get(int(resize.job)) if resize in adding else None
+        if run is None:
+            growth.passed.append(resize)
+            continue
+        amount = _estimate_growth(run, resize, now)
+        if reserve_budget(**_gate_keys(run.job), amount=amount):
+            growth.passed.append(resize)
+            growth.reserved[run.job_id] = amount
+        else:
+            Run.objects.filter(pk=run.pk).update(last_resize_at=now)
+    return growth
+
+
+def keep_growth(growth: Growth, changed: Sequence[int]) -> None:
+    """Put what was reserved on the runs that grew (`changed`, among others), and give the rest back."""
+    if not growth.reserved:
+        return
+    grown = dict(Run.objects.filter(pk__in=changed, job__in=growth.reserved).values_list("job_id", "pk"))
+    for job_id, amount in sorted(growth.reserved.items()):
+        if job_id in grown:
+            Run.objects.filter(pk=grown[job_id]).update(budget_reserved=F("budget_reserved") + amount)
+        else:
+            release_budget(**_gate_keys(Job.objects.select_related("tenant").get(pk=job_id)), amount=amount)
+
+
+def _estimate_growth(run: Run, resize: Resize, now: datetime) -> Decimal:
+    """Of the pods added alone; 0 where no run time is declared or the declared one is over."""
+    declared = run.job.expected_runtime_s or run.job.max_runtime_s
+    if declared is None or run.started_at is None:
+        return Decimal(0)
+    seconds = max(0, declared - int((now - run.started_at).total_seconds()))
+    _currency, prices = prices_of(run.job.tenant_id)
+    hourly = sum((_hourly(pod, prices) for pod in resize.added), Decimal(0))
+    return (hourly * seconds / S_PER_HOUR).quantize(CENT)
 
 
 def estimate(job: Job, start: Start) -> Decimal:
