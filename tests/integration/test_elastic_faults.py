@@ -1,6 +1,7 @@
 """SCH-10 when things go wrong between a decision and its end: pods that cannot join, nodes lost, runs that ended, loops that died."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -12,7 +13,7 @@ from scheduling.control.absorb import absorb_observations
 from scheduling.control.apply import apply_plan
 from scheduling.control.lock import take_lead
 from scheduling.control.loop import Loop, plan_now
-from scheduling.models import Job, Lease, Node, Pod, SchedulerEpoch
+from scheduling.models import Job, Lease, Node, Pod, SchedulerEpoch, SimulatedPod
 from scheduling.services.cancel import cancel_job
 from scheduling.transitions import StaleEpochError
 from tests.integration.elastic_jobs import (
@@ -147,3 +148,67 @@ def test_what_was_decided_and_not_told_is_done_by_a_successor(scene: Scene, chan
     assert all(borrowed == lent for borrowed, lent in seen)
     assert sizes(job) == first
     assert sum(name.startswith(f"j{job.pk}-") for name in scene.pods_there()) == size
+
+
+def test_a_pod_that_does_not_leave_is_removed_by_force_once_its_grace_is_long_over(scene: Scene) -> None:
+    """F28, of one pod: 300 s and 30 more."""
+    job, lender = a_borrower_and_its_lender(scene, labels={"berth.dev/sim-stop-delay": "never"})
+    scene.go_on(90)
+    claim = scene.submit(lender, seconds=None)
+    scene.go_on(1)
+    for seconds in (100, 100, 95):
+        scene.pass_wall(seconds)
+        scene.go_on(1)
+    assert scene.states(job, claim) == ["running", "queued"]
+
+    for _ in range(4):
+        scene.pass_wall(20)
+        scene.go_on(1)
+
+    assert scene.states(job, claim) == ["running", "running"]
+    gone = Pod.objects.get(run__job=job, released_at__isnull=False)
+    assert (gone.phase, gone.force_deleted_at is not None) == ("gone", True)
+    assert [pod for pod in pods(job) if pod[3]] == running(0, 1, 2)
+
+
+def test_a_node_lost_under_a_pod_that_is_leaving_ends_nothing(scene: Scene) -> None:
+    job, lender = a_borrower_and_its_lender(scene, labels={"berth.dev/sim-stop-delay": "never"})
+    scene.go_on(90)
+    scene.submit(lender, seconds=None)
+    scene.go_on(1)
+    leaving = Pod.objects.select_related("node").get(run__job=job, released_at__isnull=False)
+    scene.port.act(FailNode(leaving.node.name, NodeFailure.SILENT))
+
+    for _ in range(16):
+        scene.pass_wall(2)
+        scene.look()
+        scene.turn()
+
+    assert Node.objects.get(pk=leaving.node_id).state == "lost"
+    assert (scene.states(job), scene.run_of(job).number) == (["running"], 1)
+    # The claim's place is lost with the node: it takes the next one.
+    assert sizes(job) == [(4, 3, "reclaim-nominal"), (3, 2, "reclaim-nominal-in-cooldown")]
+    assert [pod for pod in pods(job) if pod[3]] == running(0, 1)
+    lease = leaving.leases.order_by("slot")[0]
+    [charged] = lease.segments.filter(kind="billable")
+    assert leaving.notice_at is not None
+    assert charged.during.upper <= leaving.notice_at
+    assert lease.closed_at is not None
+
+
+def test_a_pod_that_ends_by_itself_does_not_come_back(scene: Scene) -> None:
+    """A job at its end must not grow into what its own pods give back."""
+    job = a_job_of_two_that_may_grow(scene, seconds=None)
+    scene.turn()
+    scene.go_on(5)
+    assert pods(job) == running(0, 1, 2, 3)
+    SimulatedPod.objects.using("simulated").filter(name=f"j{job.pk}-r1-worker-3").update(
+        duration=timedelta(seconds=10), next_change_at=clock.now()
+    )
+
+    for seconds in (30, 70, 70, 5):
+        scene.go_on(seconds)
+
+    assert scene.states(job) == ["running"]
+    assert pods(job) == [*running(0, 1, 2), (3, 3, "succeeded", True)]
+    assert sizes(job) == [(2, 4, "idle-cards")]
