@@ -5,10 +5,9 @@ never assumed to end; a head without a finite time gets no reservation (until SC
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from scheduling.engine.asks import Option, ShareHold
 from scheduling.engine.classes import JobClass
@@ -25,8 +24,7 @@ from scheduling.engine.units import NEVER
 NOTHING: Final[Free] = (0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """What is given back at `at_ms`: quota by (leaf, tier), what was held of nodes, shares of cards. Quota comes back in any order."""
 
     at_ms: int

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from scheduling.engine.elastic import is_elastic
 from scheduling.engine.guards import Guards
 from scheduling.engine.ladders import Ladders
 from scheduling.engine.share import over_quota_rank
@@ -28,9 +29,9 @@ _DEEP: Final = 3
 """Length of the path of a tenant that has a cohort below the root."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Candidate:
-    """`key`: lower tier, lower priority, least work lost, newest start, id."""
+    """`key`: lower tier, lower priority, least work lost, newest start, id. Never changed; not frozen because that takes thrice as long to make."""
 
     run: int
     tenant: int
@@ -52,7 +53,8 @@ class CandidateBook:
         self._state = state
         self.ladders = Ladders(state)
         self.guards = Guards(state.snapshot, state.policy, state.now_ms)
-        self._lines: dict[int, list[Candidate]] | None = None
+        self._runs_of: dict[int, list[int]] | None = None
+        self._lines: dict[int, list[Candidate]] = {}
         self._ranked: list[tuple[Rank, int]] = []
         self._rank_of: dict[int, Rank] = {}
         running = state.snapshot.running
@@ -60,6 +62,9 @@ class CandidateBook:
         self._saved_ms: list[int] = np.maximum(running.start_ms, running.last_checkpoint_ms).tolist()
         self._loan_expires_ms: list[int] = running.loan_expires_ms.tolist()
         self._flat: bool | None = None
+        elastic = {index for index, shape in enumerate(state.snapshot.shapes) if is_elastic(shape)}
+        self.elastic_shapes = elastic if elastic and state.runs.runs_of(elastic) else set[int]()
+        """Shapes of runs that could become smaller; empty where no such run is there (SCH-10)."""
         self.hopeless: set[tuple[int, ...]] = set()
         """Shapes that do not fit even when every borrower that may be taken from has gone."""
         self.fair_claims: Counter[int] = Counter()
@@ -69,7 +74,7 @@ class CandidateBook:
     def of_tenant(self, tenant: int) -> list[Candidate]:
         """Whoever of the tenant still runs and may be asked, in its order; no second notice to anyone."""
         self._refresh()
-        return self._all().get(tenant, [])
+        return self._line(tenant)
 
     def borrowers(self) -> list[tuple[Rank, int]]:
         """Tenants above their quota of something, the first to be taken from in front."""
@@ -113,33 +118,33 @@ class CandidateBook:
         )
 
     def _refresh(self) -> None:
-        lines = self._all()
+        runs_of = self._runs()
         if not self._state.touched:
             return
-        for tenant in sorted(self._state.thinned):
-            if tenant in lines:
-                lines[tenant] = [
-                    candidate for candidate in lines[tenant] if self._state.leaving_ms[candidate.run] >= NEVER
-                ]
+        for tenant in self._state.thinned:
+            line = self._lines.get(tenant)
+            if line is not None:
+                self._lines[tenant] = [one for one in line if self._state.leaving_ms[one.run] >= NEVER]
         for tenant in self._state.touched:
             self.ladders.forget(tenant)
-        for tenant in self._moved():
+        for tenant in self._moved(runs_of):
             self._place(tenant)
         self._state.touched.clear()
         self._state.thinned.clear()
 
-    def _moved(self) -> list[int]:
+    def _moved(self, runs_of: dict[int, list[int]]) -> list[int]:
         """Tenants with candidates whose rank may have changed: those touched, and all that share a cohort below the root with one."""
-        path, lines, moved = self._state.tree.path, self._all(), self._state.touched
+        path, moved, leaving_ms = self._state.tree.path, self._state.touched, self._state.leaving_ms
         branches = {path[tenant][-2:] for tenant in moved if len(path[tenant]) >= _DEEP}
         if branches:
-            moved = moved | {tenant for tenant in lines if path[tenant][-2:] in branches}
-        return [tenant for tenant in sorted(moved) if lines.get(tenant)]
+            moved = moved | {tenant for tenant in runs_of if path[tenant][-2:] in branches}
+        return [t for t in sorted(moved) if t in runs_of and any(leaving_ms[run] >= NEVER for run in runs_of[t])]
 
     def _place(self, tenant: int) -> None:
         """Move a tenant to where it belongs among the borrowers, or out of them."""
-        line, share, old = self._all()[tenant], self.share(tenant), self._rank_of.get(tenant)
-        rank = (not line[0].expired, share, line[0].key) if line and share and share[-1] else None
+        share, old = self.share(tenant), self._rank_of.get(tenant)
+        line = self._line(tenant) if share and share[-1] else []
+        rank = (not line[0].expired, share, line[0].key) if line else None
         if rank == old:
             return
         if old is not None:
@@ -149,21 +154,31 @@ class CandidateBook:
             self._rank_of[tenant] = rank
             insort(self._ranked, (rank, tenant))
 
-    def _all(self) -> dict[int, list[Candidate]]:
-        if self._lines is None:
-            runs, lines = self._state.runs, dict[int, list[Candidate]]()
-            for run in range(len(runs)):
-                if runs.leaf[run] >= 0 and runs.tier[run] != Tier.PRODUCTION and self._state.leaving_ms[run] >= NEVER:
-                    candidate = self._candidate(run)
-                    lines.setdefault(candidate.tenant, []).append(candidate)
-            for line in lines.values():
-                line.sort(key=lambda candidate: (not candidate.expired, candidate.key))
-            self._lines = lines
+    def _runs(self) -> dict[int, list[int]]:
+        """By tenant, the runs that might have been asked when the first claim of the cycle did."""
+        if self._runs_of is None:
+            state, runs = self._state, self._state.runs
+            self._runs_of = {}
+            tenant_of = state.tree.tenant
+            for run, (leaf, tier) in enumerate(zip(runs.leaf, runs.tier, strict=True)):
+                if leaf >= 0 and tier != Tier.PRODUCTION and state.leaving_ms[run] >= NEVER:
+                    self._runs_of.setdefault(tenant_of[leaf], []).append(run)
             self._state.touched.clear()
             self._state.thinned.clear()
-            for tenant in sorted(lines):
+            for tenant in sorted(self._runs_of):
                 self._place(tenant)
-        return self._lines
+        return self._runs_of
+
+    def _line(self, tenant: int) -> list[Candidate]:
+        """Made when somebody looks at the tenant: most are below their quota, and only their own claims do."""
+        line = self._lines.get(tenant)
+        if line is None:
+            state = self._state
+            runs = self._runs().get(tenant, [])
+            line = [self._candidate(run) for run in runs if state.leaving_ms[run] >= NEVER]
+            line.sort(key=lambda candidate: (not candidate.expired, candidate.key))
+            self._lines[tenant] = line
+        return line
 
     def _candidate(self, run: int) -> Candidate:
         state, runs = self._state, self._state.runs

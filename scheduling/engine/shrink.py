@@ -12,7 +12,7 @@ from scheduling.engine.asks import Option
 from scheduling.engine.candidates import Candidate, CandidateBook
 from scheduling.engine.claims import Claim
 from scheduling.engine.classes import JobClass
-from scheduling.engine.elastic import is_elastic, resizable_role, size_below
+from scheduling.engine.elastic import resizable_role, size_below
 from scheduling.engine.fit import heads_allow, within_pool_share
 from scheduling.engine.free import shifted
 from scheduling.engine.placement import Placed, place_gang
@@ -41,8 +41,8 @@ def shrink_for(
     state: State, rules: TierRules, book: CandidateBook, job: int, job_class: JobClass, options: Sequence[Option]
 ) -> bool:
     """Make running jobs smaller for the job and keep its place; False, and nothing changed, where that is not enough."""
-    shapes = {index for index, shape in enumerate(state.snapshot.shapes) if is_elastic(shape)}
-    if not shapes or job_class.tier == Tier.BATCH or not state.runs.runs_of(shapes):
+    shapes = book.elastic_shapes
+    if not shapes or job_class.tier == Tier.BATCH:
         return False
     pending = state.snapshot.pending
     grace = max(state.policy.grace_batch_ms, state.policy.grace_development_ms)
