@@ -14,6 +14,7 @@ _PLAN = (
 SHORT = {
     "plan": (*_PLAN, "0"),
     "plan_borrowed": (*_PLAN, "0.3"),
+    "plan_profile": ("-m", "benchmarks.plan_profile"),
     "cycle": ("-m", "benchmarks.bench_cycle"),
     "submit": ("-m", "benchmarks.bench_submit", "--seconds", "60"),
     "teams_week": ("benchmarks/teams_week.py",),
@@ -57,6 +58,9 @@ def main() -> int:
     parser.add_argument("--full", action="store_true")
     parser.add_argument("names", nargs="*", help=f"only these: {', '.join(FULL)}")
     given = parser.parse_args()
+    unknown = [name for name in given.names if name not in FULL]
+    if unknown:
+        parser.error(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(FULL)}")
     chosen = FULL if given.full else SHORT
     RESULTS.mkdir(exist_ok=True)
     commands = FULL | chosen
