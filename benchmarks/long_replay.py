@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def measure(scene: Scene, policy: str, keep: Path | None = None) -> dict[str, An
     begun, cpu = time.perf_counter(), time.process_time()
     cluster = parse_cluster(files[0], "cluster.yaml", str)
     trace = parse_jobs(files[1], "jobs.csv", cluster)
-    run = replay(cluster, trace, PRESETS[policy], Tools(run_cycle, time.perf_counter_ns))
+    run = replay(cluster, trace, PRESETS[policy], Tools(partial(run_cycle, explain=False), time.perf_counter_ns))
     summary, rows = summarise(run), jobs_csv(run)
     wall, used = time.perf_counter() - begun, time.process_time() - cpu
     if keep:

@@ -5,6 +5,7 @@ import io
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def run_list(cluster_text: str, jobs_text: str, policy: Policy) -> tuple[Replay,
     begun = time.process_time()
     cluster = parse_cluster(cluster_text, "cluster.yaml", str)
     trace = parse_jobs(jobs_text, "jobs.csv", cluster)
-    run = replay(cluster, trace, policy, Tools(run_cycle, time.perf_counter_ns))
+    run = replay(cluster, trace, policy, Tools(partial(run_cycle, explain=False), time.perf_counter_ns))
     return run, {**summarise(run), "cpu_s": round(time.process_time() - begun, 1)}
 
 

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,9 @@ def main() -> None:
     results = {}
     for policy in POLICIES:
         begun = time.perf_counter()
-        summary = summarise(replay(cluster, trace, PRESETS[policy], Tools(run_cycle, time.perf_counter_ns)))
+        summary = summarise(
+            replay(cluster, trace, PRESETS[policy], Tools(partial(run_cycle, explain=False), time.perf_counter_ns))
+        )
         results[policy] = {**summary, "wall_s": round(time.perf_counter() - begun, 1)}
         print(_line(policy, results[policy]), flush=True)
     folder = ROOT / "benchmarks" / "results"

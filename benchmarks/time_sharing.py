@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ class Run:
 def measure(run: Run) -> dict[str, Any]:
     cluster, trace = read_contest(TRACES, run.contest, copy=run.copy, stretch=run.stretch)
     begun = time.process_time()
-    summary = summarise(replay(cluster, trace, run.policy(), Tools(run_cycle)))
+    summary = summarise(replay(cluster, trace, run.policy(), Tools(partial(run_cycle, explain=False))))
     kept = (
         "jobs",
         "finished",

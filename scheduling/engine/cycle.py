@@ -29,8 +29,11 @@ from scheduling.engine.time_share import TimeShare
 from scheduling.engine.watermark import relieve
 
 
-def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
+def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int, *, explain: bool = True) -> Plan:
     """Decide everything that can be decided at `now_ms`. Pure: the snapshot is unchanged, the same input gives the same plan.
+
+    Without `explain` the decisions are the same, but shares are not printed and only those have a wait who do not compete: for
+    replays, where nobody reads the reasons of a cycle.
 
     Ideally, one job after another: of all waiting jobs take the one that comes first (tier, nominal before borrowing, lowest
     projected share, priority, submit, id); start it where its quota and some nodes have room; if not, and it may, let others
@@ -68,10 +71,10 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now_ms: int) -> Plan:
     decider = Decider(state, rules, contest, capacity, aged, candidates, turns)
     decider.run()
 
-    return _print_plan(state, promises, decider, line.waits)
+    return _print_plan(state, promises, decider, line.waits, explain=explain)
 
 
-def _print_plan(state: State, promises: Promises, decider: Decider, barred: dict[int, Wait]) -> Plan:
+def _print_plan(state: State, promises: Promises, decider: Decider, barred: dict[int, Wait], *, explain: bool) -> Plan:
     """What follows from the decisions: roles that join, splits, loans, reservations; and all of it as the plan states it."""
     snapshot, contest = state.snapshot, decider.contest
     cards, lenders = CardBook(snapshot, state.runs.shares.values()), Lenders(state)
@@ -100,8 +103,8 @@ def _print_plan(state: State, promises: Promises, decider: Decider, barred: dict
         loans=(*splitter.loans, *renew_loans(state, {change.loan for change in splitter.loans})),
         recharges=tuple(splitter.recharges),
         moves=_print_moves(state, cards),
-        waits=explain_waits(state, decider, barred),
-        shares=print_shares(state),
+        waits=explain_waits(state, decider, barred, compete=explain),
+        shares=print_shares(state) if explain else {},
         order=tuple(ids[job] for job in decider.waiting if contest.class_of(job) not in decider.impossible),
     )
 

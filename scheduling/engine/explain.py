@@ -10,10 +10,12 @@ from scheduling.engine.vocabulary import WaitCode
 from scheduling.engine.wait import DECLARE_RUNTIME, Reason, ReasonBook
 
 
-def explain_waits(state: State, decider: Decider, barred: dict[int, Wait]) -> tuple[Wait, ...]:
-    """In the cycle's order, then those who did not compete, by id."""
-    explainer = _Explainer(state, decider)
-    waits = [explainer.tell(job) for job in decider.waiting]
+def explain_waits(state: State, decider: Decider, barred: dict[int, Wait], *, compete: bool = True) -> tuple[Wait, ...]:
+    """In the cycle's order, then those who did not compete, by id; without `compete` only the latter and those who can never run."""
+    explainer, told = _Explainer(state, decider), decider.waiting
+    if not compete:
+        told = [job for job in told if decider.contest.class_of(job) in decider.impossible]
+    waits = [explainer.tell(job) for job in told]
     return (*waits, *(barred[job] for job in sorted(barred)))
 
 

@@ -42,7 +42,7 @@ class EndlessInstantError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the simulator may not own: the engine's door, a stopwatch in ns for `plan_ms`, and somebody who wants to know.
+    """What the simulator may not own: the engine's door (reasons and shares are not read), a stopwatch in ns for `plan_ms`, and somebody who wants to know.
 
     `ask_always`: the engine is asked also where the answer is plain; it takes longer and changes nothing.
     """
@@ -182,7 +182,7 @@ class _Replayer:
             plan = self.tools.decide(snapshot, self.policy, now_ms)
         self.plan_ns.append(self.tools.stopwatch() - begun)
         self._follow(plan, now_ms)
-        return not hidden or any(wait.code is not WaitCode.IMPOSSIBLE for wait in plan.waits)
+        return not hidden or bool(plan.order) or any(wait.code is not WaitCode.IMPOSSIBLE for wait in plan.waits)
 
     def _follow(self, plan: Plan, now_ms: int) -> None:
         self.settled = not (plan.starts or plan.evicts or plan.resizes or plan.moves)

@@ -5,6 +5,7 @@ import random
 import sys
 import time
 from argparse import ArgumentParser
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ class Command(BaseCommand):
         except InvalidFileError as invalid:
             refuse(invalid, self.stderr)
         progress = _Progress(len(trace), self.stderr)
-        tools = Tools(decide=run_cycle, stopwatch=time.perf_counter_ns, progress=progress.tell)
+        tools = Tools(decide=partial(run_cycle, explain=False), stopwatch=time.perf_counter_ns, progress=progress.tell)
         try:
             if policy.queueing:
                 result = replay(cluster, trace, policy, tools)
