@@ -23,7 +23,7 @@ class FlavorSerializer(serializers.Serializer[Any]):
     cards = serializers.ChoiceField(source="flavor.mode", choices=Flavor.Mode.choices)
     mig_profile = serializers.CharField(source="flavor.mig_profile")
     card_model = serializers.CharField(source="flavor.card_model")
-    resource_name = serializers.CharField(source="flavor.resource_name")
+    resource_name = serializers.CharField(source="flavor.resource")
     vram_gib = GibField(source="flavor.vram_mib")
     speed = RatioField(source="flavor.speed_ppm")
     weight = RatioField(source="flavor.weight_ppm")
@@ -31,7 +31,9 @@ class FlavorSerializer(serializers.Serializer[Any]):
     topology = serializers.ListField(
         child=serializers.CharField(), help_text="Levels of its pool, from wide to narrow."
     )
-    capacity = CardsField(source="supply.capacity", help_text="Cards in service on nodes that are not lost.")
+    capacity = CardsField(
+        source="supply.capacity", help_text="Cards in service on nodes that are not lost; of a MIG flavor, instances."
+    )
     free = CardsField(source="supply.free", help_text="Cards that a new pod could take now.")
 
 

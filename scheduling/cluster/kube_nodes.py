@@ -6,6 +6,7 @@ from datetime import datetime
 
 from scheduling.cluster import names
 from scheduling.cluster.kube_reading import Document, quantity_milli, read_instant
+from scheduling.cluster.mig import instances_of
 from scheduling.cluster.port import NodeLease, NodeObservation
 
 UNHEALTHY_CARDS = "berth.dev/unhealthy-cards"
@@ -19,12 +20,16 @@ _TOLD_OTHERWISE = frozenset(
 
 
 def read_node(document: Document) -> NodeObservation:
-    """A node as listed: what it can allocate. Cards are those of the first resource, by name, that a card's device plugin reports."""
+    """A node as listed: what it can allocate. Cards are those of the first resource, by name, of which a card's device plugin has some.
+
+    Cards that are cut into MIG instances are counted as the cards that they are, and only as far as all instances of one are there.
+    """
     metadata, status, spec = document["metadata"], document.get("status") or {}, document.get("spec") or {}
     ready, since = _readiness(status, read_instant(metadata["creationTimestamp"]))
     capacity, allocatable = status.get("capacity") or {}, status.get("allocatable") or {}
     can_give = {**capacity, **allocatable}
-    resource = next((name for name in sorted(capacity) if "/" in name and _CARDS.search(name)), "")
+    resource = _resource(capacity)
+    per_card = 1000 * instances_of(resource)
     return NodeObservation(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -33,14 +38,20 @@ def read_node(document: Document) -> NodeObservation:
         unschedulable=bool(spec.get("unschedulable", False)),
         labels=metadata.get("labels") or {},
         resource_name=resource,
-        card_count=quantity_milli(capacity.get(resource, "0")) // 1000,
+        card_count=quantity_milli(capacity.get(resource, "0")) // per_card,
         unhealthy_cards=_unhealthy(metadata.get("annotations") or {}),
         cpu_millicores=quantity_milli(can_give.get("cpu", "0")),
         memory_mib=quantity_milli(can_give.get("memory", "0")) // 1000 // 2**20,
         max_pods=quantity_milli(can_give.get("pods", "0")) // 1000,
         barred_by=_barred_by(spec.get("taints") or [], resource),
-        allocatable_cards=quantity_milli(allocatable[resource]) // 1000 if resource in allocatable else None,
+        allocatable_cards=quantity_milli(allocatable[resource]) // per_card if resource in allocatable else None,
     )
+
+
+def _resource(capacity: Mapping[str, str]) -> str:
+    """The name its cards are asked for by; a plugin that cuts all of them goes on to tell of none of `nvidia.com/gpu`."""
+    told = [name for name in sorted(capacity) if "/" in name and _CARDS.search(name)]
+    return next((name for name in told if quantity_milli(capacity[name]) > 0), told[0] if told else "")
 
 
 def read_lease(document: Document) -> NodeLease | None:

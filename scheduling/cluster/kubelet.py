@@ -26,9 +26,11 @@ def admit(pod: VirtualPod, node: VirtualNode, present: Sequence[VirtualPod], *, 
     """Start `pod` on `node` beside the running pods `present`, or fail it as a kubelet does (`OutOf…`), never over-allocating."""
     used_m = Counter[int]()
     for other in present:
-        used_m.update(dict.fromkeys(other.cards, other.card_share_m))
+        for index in other.cards:
+            used_m[index] += other.card_share_m
     healthy = [index for index in range(node.card_count) if index not in node.unhealthy_cards]
-    free = [index for index in healthy if used_m[index] + pod.card_share_m <= WHOLE_CARD_M]
+    each_m = WHOLE_CARD_M * node.per_card
+    free = [index for index in healthy for _ in range(max(0, each_m - used_m[index]) // pod.card_share_m)]
     asks = (
         ("pods", 1, len(present), node.max_pods),
         ("cpu", pod.cpu_millicores, sum(other.cpu_millicores for other in present), node.cpu_millicores),
@@ -39,7 +41,7 @@ def admit(pod: VirtualPod, node: VirtualNode, present: Sequence[VirtualPod], *, 
             return _refused(pod, resource, asked, used, capacity)
     if pod.card_count > len(free):
         used = sum(len(other.cards) for other in present)
-        return _refused(pod, node.resource_name, pod.card_count, used, node.card_count - len(node.unhealthy_cards))
+        return _refused(pod, node.resource_name, pod.card_count, used, len(healthy) * node.per_card)
     return replace(pod, phase=PodPhase.RUNNING, start_at=at, start_due=None, cards=_choose(pod, free))
 
 
@@ -88,6 +90,6 @@ def _refused(pod: VirtualPod, resource: str, asked: int, used: int, capacity: in
 def _choose(pod: VirtualPod, free: Sequence[int]) -> tuple[int, ...]:
     """The slots the plan named where they are free, else the lowest free ones, as a device plugin may choose."""
     wanted = tuple(int(part) for part in pod.annotations.get(names.CARDS, "").split(",") if part.isdigit())
-    if len(wanted) == pod.card_count and set(wanted) <= set(free):
+    if len(wanted) == pod.card_count and Counter(wanted) <= Counter(free):
         return wanted
     return tuple(free[: pod.card_count])

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from scheduling.cluster import names
+from scheduling.cluster.mig import instances_of
 from scheduling.cluster.port import PodKey, PodPhase, RunManifests, RunResult, WriteResult
 
 WHOLE_CARD_M: Final = 1000
@@ -42,12 +43,17 @@ class VirtualNode:
     silent_since: datetime | None = None
     silent_since_wall: datetime | None = None
 
+    @property
+    def per_card(self) -> int:
+        """MIG instances that each of its cards is cut into; one of cards that are not."""
+        return instances_of(self.resource_name)
+
 
 @dataclass(frozen=True, slots=True)
 class VirtualPod:
     """A pod. `stop_at` is when it leaves after a delete that its kubelet has seen; None while unseen or stuck.
 
-    `cards` are what the device plugin gave it at admission. `removed` marks a tombstone: its object is gone.
+    `card_count` counts cards or MIG instances. `cards` are what the device plugin gave it at admission, one for each of them. `removed` marks a tombstone: its object is gone.
     """
 
     key: PodKey
@@ -81,9 +87,9 @@ class VirtualPod:
 
     @property
     def card_share_m(self) -> int:
-        """Thousandths that it uses of each of its cards."""
+        """Thousandths that it uses of each of its cards or MIG instances."""
         share = self.annotations.get(names.CARD_SHARE, "")
-        return int(share) if share.isdigit() else WHOLE_CARD_M
+        return (int(share) if share.isdigit() else 0) or WHOLE_CARD_M
 
     @property
     def live(self) -> bool:

@@ -65,7 +65,7 @@ class Flavors:
         wanted, pool = labels.get(names.FLAVOR), labels.get(names.POOL)
         for flavor in self._found:
             is_in_pool = flavor.pool.tenant_id is None if pool is None else flavor.pool.name == pool
-            has_cards = flavor.resource_name == resource and cards > 0
+            has_cards = flavor.resource == resource and cards > 0
             fits = has_cards or (flavor.mode == Flavor.Mode.NONE and not cards)
             if is_in_pool and flavor.short_name == wanted and fits:
                 return flavor

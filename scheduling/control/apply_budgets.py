@@ -3,7 +3,7 @@
 In the transaction that applies the plan, so that two starts never spend the same money. Billing settles what is reserved here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -15,8 +15,10 @@ from berth.common.units import MIB_PER_GIB, MILLI, PPM
 from scheduling.control.preview_cost import S_PER_HOUR, Prices, card_rates, prices_of
 from scheduling.engine.later import WHY as JOINS
 from scheduling.engine.plan import Placement, Resize, Start, Wait
+from scheduling.engine.snapshot import Flavor
 from scheduling.engine.vocabulary import WaitCode
 from scheduling.models import Job, Run
+from scheduling.selectors.configured import configured
 from scheduling.states import RunState
 from tenants.models import BudgetGate
 from tenants.services.budget import release_budget, reserve_budget
@@ -125,7 +127,8 @@ def _estimate_growth(run: Run, resize: Resize, now: datetime) -> Decimal:
         return Decimal(0)
     seconds = max(0, declared - int((now - run.started_at).total_seconds()))
     _currency, prices = prices_of(run.job.tenant_id)
-    hourly = sum((_hourly(pod, prices) for pod in resize.added), Decimal(0))
+    flavors = _flavors()
+    hourly = sum((_hourly(pod, flavors, prices) for pod in resize.added), Decimal(0))
     return (hourly * seconds / S_PER_HOUR).quantize(CENT)
 
 
@@ -135,17 +138,23 @@ def estimate(job: Job, start: Start) -> Decimal:
     if seconds is None:
         return Decimal(0)
     _currency, prices = prices_of(job.tenant_id)
-    hourly = sum((_hourly(pod, prices) for pod in start.pods), Decimal(0))
+    flavors = _flavors()
+    hourly = sum((_hourly(pod, flavors, prices) for pod in start.pods), Decimal(0))
     slowdown = Decimal(PPM + start.slowdown_ppm) / PPM
     return (hourly * seconds * slowdown / S_PER_HOUR).quantize(CENT)
 
 
-def _hourly(pod: Placement, prices: Prices) -> Decimal:
+def _flavors() -> Mapping[int, Flavor]:
+    return {int(flavor.id): flavor for flavor in configured().flavors}
+
+
+def _hourly(pod: Placement, flavors: Mapping[int, Flavor], prices: Prices) -> Decimal:
     """One pod for an hour, its borrowed cards at their own price; what has no price is not counted."""
     plain = Decimal(pod.cpu_m) / MILLI * prices.get(("cpu_core_hour", None), Decimal(0)) + Decimal(
         pod.memory_mib
     ) / MIB_PER_GIB * prices.get(("memory_gib_hour", None), Decimal(0))
-    rates = card_rates(int(pod.flavor), prices) if pod.cards_m and pod.flavor is not None else None
+    flavor = flavors.get(int(pod.flavor)) if pod.cards_m and pod.flavor is not None else None
+    rates = card_rates(flavor, prices) if flavor is not None else None
     if rates is None:
         return plain
     own, borrowed = rates

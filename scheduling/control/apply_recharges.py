@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-from scheduling.control.apply_starts import UNITS_PER_MILLI, open_loans
+from scheduling.control.apply_starts import open_loans
 from scheduling.engine.plan import LoanChange, Recharge
 from scheduling.models import Lease, Loan, Run, SplitChange
+from scheduling.selectors.asked_cards import asked_m
 from scheduling.states import RunState
 
 LIVE = (RunState.ADMITTED.value, RunState.STARTING.value, RunState.RUNNING.value)
@@ -41,12 +42,14 @@ def _turned_leases(wanted: dict[int, Recharge], runs: dict[int, Run]) -> list[Le
     leave keep theirs."""
     slots: dict[tuple[int, str, int], list[Lease]] = defaultdict(list)
     rows = Lease.objects.filter(run__in=runs, closed_at__isnull=True, card__isnull=False, pod__released_at__isnull=True)
-    rows = rows.select_related("pod")
+    rows = rows.select_related("pod", "flavor")
     for lease in rows.order_by("run_id", "pod_id", "slot"):
         slots[lease.run_id, lease.pod.role_name, lease.pod.index].append(lease)
     turned = []
     for (run, role, index), leases in sorted(slots.items()):
         amounts = {(name, at): amount for name, at, amount in wanted[run].borrowed_m}
-        own = len(leases) - amounts.get((role, index), 0) * UNITS_PER_MILLI // leases[0].quantity
+        flavor = leases[0].flavor
+        each_m = asked_m(leases[0].quantity, flavor.mig_profile if flavor is not None else None)
+        own = len(leases) - amounts.get((role, index), 0) // each_m
         turned += [lease for place, lease in enumerate(leases) if lease.borrowed != (place >= own)]
     return turned

@@ -9,17 +9,16 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from berth.common import clock
-from berth.common.units import UNITS_PER_CARD
 from scheduling.cluster.names import pod_name
 from scheduling.control.lock import Leadership
 from scheduling.control.run_specs import token_digest
 from scheduling.engine.plan import LoanOpen, Placement, Start
 from scheduling.engine.units import CARD
 from scheduling.models import Card, Job, Lease, Loan, LoanSide, Pod, Role, Run
+from scheduling.selectors.asked_cards import mig_profiles, unit_of
 from scheduling.states import JobState
 from scheduling.transitions import Cause, move_jobs, record_new_runs
 
-UNITS_PER_MILLI = UNITS_PER_CARD // 1000
 BATCH = 2_000
 
 
@@ -116,7 +115,7 @@ def _create_pods(runs: Mapping[int, Run], starts: Mapping[int, Start]) -> dict[t
 def _create_leases(
     runs: Mapping[int, Run], pods: Mapping[tuple[int, str, int], Pod], starts: Mapping[int, Start], now: datetime
 ) -> None:
-    cards = _cards(pod for job in runs for pod in starts[job].pods)
+    cards = _Cards(pod for job in runs for pod in starts[job].pods)
     rows = []
     for job, run in sorted(runs.items()):
         for placement in starts[job].pods:
@@ -129,7 +128,7 @@ def create_leases(
     run: Run, pods: Mapping[tuple[str, int], Pod], placements: Sequence[Placement], now: datetime
 ) -> None:
     """Of pods that join a run, by role and index."""
-    cards = _cards(placements)
+    cards = _Cards(placements)
     rows = [
         Lease(run=run, pod=pods[placement.role, placement.index], opened_at=now, **slot)
         for placement in placements
@@ -138,14 +137,23 @@ def create_leases(
     Lease.objects.bulk_create(rows, BATCH)
 
 
-def _cards(placements: Iterable[Placement]) -> dict[tuple[Any, int], int]:
-    nodes = {pod.node for pod in placements if pod.cards}
-    found = Card.objects.filter(node_id__in=nodes).values_list("pk", "node_id", "index")
-    return {(node, index): pk for pk, node, index in found}
+class _Cards:
+    """Cards of the nodes of some placements, and the MIG profiles of flavors; two queries."""
+
+    def __init__(self, placements: Iterable[Placement]) -> None:
+        nodes = {pod.node for pod in placements if pod.cards}
+        found = Card.objects.filter(node_id__in=nodes).values_list("pk", "node_id", "index")
+        self.ids: Mapping[tuple[Any, int], int] = {(node, index): pk for pk, node, index in found}
+        self.profiles = mig_profiles() if nodes else {}
+
+    def units(self, placement: Placement) -> int:
+        """What one lease of the pod holds of its card, in 1/7000: all of it, its share, or as many sevenths as a MIG instance is."""
+        profile = self.profiles.get(int(placement.flavor or 0))
+        return min(placement.cards_m, CARD) * unit_of(profile) // CARD
 
 
-def _slots(placement: Placement, cards: Mapping[tuple[Any, int], int]) -> list[dict[str, Any]]:
-    """One lease a card, own cards first; CPU and memory stand on the first. A share has one lease of its part of the card.
+def _slots(placement: Placement, cards: _Cards) -> list[dict[str, Any]]:
+    """One lease a card or MIG instance, own ones first; CPU and memory stand on the first. A share has one lease.
 
     A pod without cards has one lease all the same.
     """
@@ -161,8 +169,8 @@ def _slots(placement: Placement, cards: Mapping[tuple[Any, int], int]) -> list[d
             **common,
             **(first if slot == 0 else {}),
             "slot": slot,
-            "card_id": cards[placement.node, index],
-            "quantity": unit_m * UNITS_PER_MILLI,
+            "card_id": cards.ids[placement.node, index],
+            "quantity": cards.units(placement),
             "borrowed": slot >= own,
             "vram_mib": placement.vram_mib // count,
         }

@@ -8,7 +8,9 @@ from typing import Final
 
 from berth.common.units import MIB_PER_GIB, MILLI, PPM
 from scheduling.engine.asks import MOST_OPTIONS
+from scheduling.engine.instances import SEVENTHS
 from scheduling.engine.objective import CHEAPEST
+from scheduling.engine.snapshot import Flavor
 from scheduling.models import EffectivePrice
 from scheduling.selectors.configured import Configured
 from scheduling.services.possible import able_flavors
@@ -130,7 +132,7 @@ def _hourly(role: ResolvedRole, at: int, config: Configured, prices: Prices, sha
     )
     if at < 0:
         return plain, plain, plain
-    rates = card_rates(int(config.flavors[at].id), prices)
+    rates = card_rates(config.flavors[at], prices)
     if rates is None:
         return None
     cards = pods * role.ask.cards_m / MILLI
@@ -139,12 +141,17 @@ def _hourly(role: ResolvedRole, at: int, config: Configured, prices: Prices, sha
     return plain + cards * min(rates), plain + cards * likely, plain + cards * max(rates)
 
 
-def card_rates(flavor: int, prices: Prices) -> tuple[Decimal, Decimal] | None:
-    """Own and borrowed; where borrowed has no price of its own it costs the same."""
-    own = prices.get((OWN, flavor), prices.get((OWN, None)))
+def card_rates(flavor: Flavor, prices: Prices) -> tuple[Decimal, Decimal] | None:
+    """Own and borrowed, of what an ask counts as one: a MIG instance costs its sevenths of a card's price.
+
+    Where borrowed has no price of its own it costs the same.
+    """
+    pk = int(flavor.id)
+    own = prices.get((OWN, pk), prices.get((OWN, None)))
     if own is None:
         return None
-    return own, prices.get((BORROWED, flavor), prices.get((BORROWED, None), own))
+    borrowed = prices.get((BORROWED, pk), prices.get((BORROWED, None), own))
+    return own * flavor.sevenths / SEVENTHS, borrowed * flavor.sevenths / SEVENTHS
 
 
 def prices_of(tenant: int) -> tuple[str, Prices]:

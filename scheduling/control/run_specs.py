@@ -22,6 +22,7 @@ from scheduling.cluster.run_spec import (
 )
 from scheduling.models import Job, Lease, Pod, Role, Run
 from tenants.models import Flavor
+from tenants.models.pool import DEFAULT_RESOURCE
 
 GRACE = {
     "production": timedelta(seconds=30),
@@ -30,7 +31,6 @@ GRACE = {
 }
 DEFAULT_CHECKPOINT_INTERVAL_S = 300
 EARLIER_RUNS = 50
-DEFAULT_RESOURCE = "nvidia.com/gpu"
 
 
 def run_token(job_id: int, number: int) -> str:
@@ -70,11 +70,14 @@ def _cards(runs: Sequence[Run]) -> dict[int, Cards]:
     """By pod; nothing for a pod without cards."""
     cards: dict[int, Cards] = defaultdict(Cards)
     rows = Lease.objects.filter(run__in=runs, card__isnull=False).order_by("pod_id", "slot")
-    columns = ("pod_id", "card__index", "flavor__resource_name", "flavor__mode", "quantity", "vram_mib")
-    for pod, index, resource, mode, units, vram_mib in rows.values_list(*columns):
-        held = cards[pod]
+    columns = ("pod_id", "card__index", "flavor_id", "quantity", "vram_mib")
+    flavors: dict[int | None, Flavor] = {}
+    for pod, index, flavor_id, units, vram_mib in rows.values_list(*columns):
+        if flavor_id not in flavors:
+            flavors.update(Flavor.objects.in_bulk())
+        held, mode = cards[pod], flavors[flavor_id].mode
         held.indexes.append(index)
-        held.resource = resource or DEFAULT_RESOURCE
+        held.resource = flavors[flavor_id].resource or DEFAULT_RESOURCE
         if units < UNITS_PER_CARD and mode != Flavor.Mode.MIG:
             held.share = CardShare(units * MILLI // UNITS_PER_CARD, vram_mib, by_mps=mode == Flavor.Mode.SHARED)
     return cards

@@ -42,7 +42,7 @@ def _virtual(node: Node, failed: frozenset[int]) -> VirtualNode:
         name=node.name,
         uid=node.uid or f"sim-{node.name}",
         labels={str(key): str(value) for key, value in node.labels.items()},
-        resource_name=flavor.resource_name if flavor is not None else "",
+        resource_name=flavor.resource if flavor is not None else "",
         card_count=node.gpus,
         cpu_millicores=node.cpu_m,
         memory_mib=node.memory_mib,

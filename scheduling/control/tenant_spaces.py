@@ -17,6 +17,7 @@ from scheduling.control.clusters import port_of
 from scheduling.control.one_pass import one_pass
 from scheduling.control.space_repair import Key, Repair, key_of, told_name, writers_of
 from scheduling.models import Node
+from scheduling.selectors.asked_cards import per_card
 from tenants.models import Cluster, Flavor, Queue, Quota, Tenant
 from tenants.models.quota import Resource
 
@@ -151,11 +152,13 @@ def spaces_of(cluster: Cluster) -> Iterator[TenantSpace]:
 def _cards_of(cluster: Cluster) -> Mapping[str, int]:
     """All cards of the cluster by the name they are asked for; where cards are given in shares each share is asked for as one."""
     total: dict[str, int] = {}
-    rows = Node.objects.filter(cluster=cluster, gpus__gt=0).values_list("flavor__resource_name", "flavor__mode", "gpus")
-    for resource, mode, cards in rows:
-        if resource:
-            most = MOST_SHARES if mode in {Flavor.Mode.SHARED, Flavor.Mode.ANY} else 1
-            total[resource] = total.get(resource, 0) + cards * most
+    rows = Node.objects.filter(cluster=cluster, gpus__gt=0, flavor__isnull=False).values_list("flavor_id", "gpus")
+    flavors = Flavor.objects.in_bulk()
+    for flavor_id, cards in rows:
+        flavor = flavors[flavor_id]
+        if flavor.resource:
+            most = MOST_SHARES if flavor.mode in {Flavor.Mode.SHARED, Flavor.Mode.ANY} else per_card(flavor.mig_profile)
+            total[flavor.resource] = total.get(flavor.resource, 0) + cards * most
     return total
 
 

@@ -76,11 +76,15 @@ class NodeTable:
         self.headroom: list[int] = []
         for node, cards in enumerate(fitted):
             pool = snapshot.pools[self.pool[node]]
-            cpu, memory = pool.cpu_per_card_m, pool.memory_per_card_mib
+            cpu, memory = self._fixed_part(node, pool.cpu_per_card_m), self._fixed_part(node, pool.memory_per_card_mib)
             spare = max(0, self.cpu_m[node] - pool.cpu_headroom_m)
             self.cpu_part.append((spare // cards if cpu is None else cpu) if cards else 0)
             self.memory_part.append((self.memory_mib[node] // cards if memory is None else memory) if cards else 0)
             self.headroom.append(pool.cpu_headroom_m)
+
+    def _fixed_part(self, node: int, of_card: int | None) -> int | None:
+        """What the pool says of a card, for each of the instances that a MIG card is cut into."""
+        return None if of_card is None else of_card // self.per_card[node]
 
     def pods_when_empty(self, node: int, ask: PodAsk) -> int:
         """How many pods of the ask the node holds when nothing else is on it."""

@@ -12,7 +12,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduling.engine.instances import SEVENTHS, instances, slices
+from scheduling.engine.instances import SEVENTHS, equivalent_ppm, instances, slices
 from scheduling.engine.units import CARD, NEVER, ONE_PPM
 from scheduling.engine.vocabulary import CardMode, ReservationKind, TopologyMode
 
@@ -71,9 +71,14 @@ class Flavor:
         return instances(self.mig_profile) if self.mode is CardMode.MIG else 1
 
     @property
+    def sevenths(self) -> int:
+        """Sevenths of a card that an ask's one is: what it costs of a card's price and a lease holds of it."""
+        return slices(self.mig_profile) if self.mode is CardMode.MIG else SEVENTHS
+
+    @property
     def equivalent_ppm(self) -> int:
         """Card-equivalents of one card of a pod (SCH-05); a MIG instance is as many sevenths of them as its profile says."""
-        return self.weight_ppm * slices(self.mig_profile) // SEVENTHS if self.mode is CardMode.MIG else self.weight_ppm
+        return equivalent_ppm(self.weight_ppm, self.mig_profile) if self.mode is CardMode.MIG else self.weight_ppm
 
 
 @dataclass(frozen=True, slots=True)

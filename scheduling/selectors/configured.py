@@ -32,7 +32,7 @@ HOST: Final = "host"
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """`count` equal nodes: cards of `flavor` (an index into `Configured.flavors`, -1 = none) with `vram_mib` each, millicores, MiB, domain by level."""
+    """`count` equal nodes: `gpus` cards, a MIG card counted as its `per_card` instances, of `flavor` (an index into `Configured.flavors`, -1 = none) with `vram_mib` each, millicores, MiB, domain by level."""
 
     flavor: int
     gpus: int
@@ -42,6 +42,7 @@ class NodeShape:
     domains: tuple[str, ...]
     count: int
     vram_mib: int = 0
+    per_card: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,4 +150,5 @@ def _shapes(cluster: ClusterTables) -> dict[int, tuple[NodeShape, ...]]:
 def _shape(shape: tuple[Any, ...], count: int, cluster: ClusterTables) -> NodeShape:
     flavor, gpus, cpu_m, memory_mib, max_pods, domains = shape
     vram_mib = cluster.flavors[flavor].vram_mib if flavor >= 0 else 0
-    return NodeShape(flavor, gpus, cpu_m, memory_mib, max_pods, domains, count, vram_mib)
+    per_card = cluster.flavors[flavor].per_card if flavor >= 0 else 1
+    return NodeShape(flavor, gpus * per_card, cpu_m, memory_mib, max_pods, domains, count, vram_mib, per_card)

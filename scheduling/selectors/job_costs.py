@@ -15,6 +15,7 @@ from django.db.models import BigIntegerField, F, Func, Sum
 from berth.common import clock
 from berth.common.units import MIB_PER_GIB, MILLI, UNITS_PER_CARD
 from scheduling.models import EffectivePrice, Job, LeaseSegment
+from scheduling.selectors.asked_cards import unit_of
 from scheduling.states import JobState
 
 SECONDS_PER_HOUR = 3600
@@ -93,7 +94,7 @@ def _estimate(job: Job, prices: Mapping[tuple[str, str], Decimal]) -> Estimate |
 
 
 def _hourly(role: Any, prices: Mapping[tuple[str, str], Decimal]) -> tuple[Decimal, Decimal] | None:
-    """An hour of the role at its cheapest and dearest: over the flavors it accepts, own and borrowed."""
+    """An hour of the role at its cheapest and dearest: over the flavors it accepts, own and borrowed, an instance by its sevenths."""
     plain = Decimal(role.replicas) * (
         Decimal(role.cpu_m) / MILLI * prices.get(("cpu_core_hour", ""), Decimal(0))
         + Decimal(role.memory_mib) / MIB_PER_GIB * prices.get(("memory_gib_hour", ""), Decimal(0))
@@ -101,7 +102,7 @@ def _hourly(role: Any, prices: Mapping[tuple[str, str], Decimal]) -> tuple[Decim
     if not role.cards_m:
         return plain, plain
     found = [
-        price
+        price * unit_of(accepted.flavor.mig_profile) / UNITS_PER_CARD
         for accepted in role.role_flavors.all()
         for meter in ("card_hour", "borrowed_card_hour")
         if (price := prices.get((meter, accepted.flavor.name))) is not None

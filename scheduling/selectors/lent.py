@@ -12,9 +12,9 @@ from django.db.models import Q, Sum
 from django.db.models.functions import Coalesce
 
 from scheduling.models import Lease, LoanSide
+from scheduling.selectors.asked_cards import asked_m
 from scheduling.selectors.configured import Configured, configured
 
-UNITS_PER_MILLI: Final = 7
 MILLI: Final = 1000
 GPU: Final = "gpu"
 VRAM: Final = "vram"
@@ -74,11 +74,11 @@ def _sides(tenants: Collection[int]) -> Iterator[tuple[int, int | None, str, int
 def _held_by_queue(tenants: Collection[int]) -> dict[tuple[int, str], int]:
     rows = (
         Lease.objects.filter(closed_at__isnull=True, flavor__isnull=False, run__job__tenant__in=tenants)
-        .values_list("run__job__queue_id", "flavor__name")
+        .values_list("run__job__queue_id", "flavor__name", "flavor__mig_profile")
         .annotate(units=Sum("quantity"))
         .order_by()
     )
-    return {(queue, flavor): units // UNITS_PER_MILLI for queue, flavor, units in rows}
+    return {(queue, flavor): asked_m(units, profile) for queue, flavor, profile, units in rows}
 
 
 def _lendable(config: Configured, held: Mapping[tuple[int, str], int], tenant: int, flavor: str) -> dict[int, int]:

@@ -10,23 +10,32 @@ from django.db.models import Case, DateTimeField, Sum, When
 from django.db.models.functions import Greatest
 
 from berth.common import clock
+from berth.common.units import UNITS_PER_CARD
 from scheduling.models import Card, Lease, Node, NodeDomain
+from scheduling.selectors.asked_cards import asked_m, per_card
 
-UNITS_PER_MILLI = 7
 CARD = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class CardFacts:
-    """`held_m` milli-cards; who holds them is not told here."""
+    """`units` of 1/7000 of the card are held; by whom is not told here."""
 
     card: Card
-    held_m: int
+    units: int
+
+    @property
+    def held_m(self) -> int:
+        """Thousandths of the card, rounded."""
+        return (self.units * CARD + UNITS_PER_CARD // 2) // UNITS_PER_CARD
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """Free amounts of a node that starts nothing (lost, not ready, cordoned, in quarantine) are 0. `now` is business time."""
+    """Free amounts of a node that starts nothing (lost, not ready, cordoned, in quarantine) are 0. `now` is business time.
+
+    `usable_m` and `free_m` count cards as asks do: a MIG card as its instances.
+    """
 
     node: Node
     cards: tuple[CardFacts, ...]
@@ -59,12 +68,20 @@ class NodeFacts:
 
     @property
     def usable_m(self) -> int:
-        return sum(CARD for facts in self.cards if facts.card.health == Card.Health.OK)
+        return CARD * per_card(self._profile) * len(self._healthy)
 
     @property
     def free_m(self) -> int:
-        free = sum(CARD - facts.held_m for facts in self.cards if facts.card.health == Card.Health.OK)
+        free = self.usable_m - sum(asked_m(facts.units, self._profile) for facts in self._healthy)
         return max(0, free) if self.is_open else 0
+
+    @property
+    def _healthy(self) -> list[CardFacts]:
+        return [facts for facts in self.cards if facts.card.health == Card.Health.OK]
+
+    @property
+    def _profile(self) -> str:
+        return self.node.flavor.mig_profile if self.node.flavor is not None else ""
 
     @property
     def cpu_free_m(self) -> int:
@@ -103,7 +120,7 @@ def node_facts(nodes: Sequence[Node]) -> list[NodeFacts]:
     held: dict[int | None, int] = {}
     used: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for node_id, card_id, units, cpu_m, memory_mib in _open_leases(ids):
-        held[card_id] = units // UNITS_PER_MILLI
+        held[card_id] = units
         used[node_id][0] += cpu_m
         used[node_id][1] += memory_mib
     return [

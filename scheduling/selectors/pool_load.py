@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from django.db.models import Count, Q, Sum
 
 from scheduling.models import Card, Lease, Node
+from scheduling.selectors.asked_cards import asked_m, per_card
 from scheduling.selectors.snapshot_rows import fetch
 from tenants.models import Flavor, Pool
 
-UNITS_PER_MILLI = 7
 CARD = 1000
 PENDING = """
     SELECT q.id, q.pool_id, f.flavor_id, sum(r.replicas * r.cards_m)::bigint, sum(r.replicas * r.cpu_m)::bigint,
@@ -39,7 +39,7 @@ class PendingAsk:
 
 @dataclass(frozen=True, slots=True)
 class FlavorLoad:
-    """Milli-cards. `total` is in service on nodes that are not lost; `out` the rest of what is there; free = total − held, never below 0."""
+    """Milli-cards, of a MIG flavor instances. `total` is in service on nodes that are not lost; `out` the rest of what is there; free = total − held, never below 0."""
 
     flavor: Flavor
     total: int
@@ -90,8 +90,8 @@ def pool_loads(pools: Sequence[Pool]) -> list[PoolLoad]:
             flavors=tuple(
                 FlavorLoad(
                     flavor=flavor,
-                    total=cards.get(flavor.pk, (0, 0))[0] * CARD,
-                    out=cards.get(flavor.pk, (0, 0))[1] * CARD,
+                    total=cards.get(flavor.pk, (0, 0))[0] * CARD * per_card(flavor.mig_profile),
+                    out=cards.get(flavor.pk, (0, 0))[1] * CARD * per_card(flavor.mig_profile),
                     held=held.get((pool.pk, flavor.pk), (0, 0, 0))[0],
                     pending=pending[flavor.pk],
                 )
@@ -121,11 +121,13 @@ def _held(pools: Sequence[int]) -> dict[tuple[int, int | None], tuple[int, int, 
     """By pool and flavor: milli-cards, millicores, MiB of open leases."""
     rows = (
         Lease.objects.filter(closed_at__isnull=True, node__pool_id__in=pools)
-        .values_list("node__pool_id", "flavor_id")
+        .values_list("node__pool_id", "flavor_id", "flavor__mig_profile")
         .annotate(units=Sum("quantity"), cpu=Sum("cpu_m"), memory=Sum("memory_mib"))
         .order_by()
     )
-    return {(pool, flavor): (units // UNITS_PER_MILLI, cpu, memory) for pool, flavor, units, cpu, memory in rows}
+    return {
+        (pool, flavor): (asked_m(units, profile), cpu, memory) for pool, flavor, profile, units, cpu, memory in rows
+    }
 
 
 def _nodes(pools: Sequence[int]) -> dict[int, Mapping[str, int]]:

@@ -9,13 +9,14 @@ from django.db.models import Q, Sum
 
 from berth.common import clock
 from berth.common.units import PPM
+from scheduling.engine.instances import equivalent_ppm
 from scheduling.models import Lease
+from scheduling.selectors.asked_cards import asked_m
 from scheduling.selectors.effective_weights import QueueWeights, weights_of_queues
 from scheduling.selectors.lent import lent_of_queues
 from scheduling.selectors.pool_load import PendingAsk, PoolLoad, pending_asks, pool_loads
 from tenants.models import Pool, Queue, Quota
 
-UNITS_PER_MILLI = 7
 GPU, CPU, MEMORY, VRAM = "gpu", "cpu", "memory", "vram"
 
 Line = tuple[str, str]
@@ -95,13 +96,13 @@ def _lines(queues: Sequence[int]) -> Iterator[Quota]:
 def _held(queues: Sequence[int]) -> Iterator[tuple[int, Line, int, int]]:
     rows = (
         Lease.objects.filter(closed_at__isnull=True, run__job__queue_id__in=queues)
-        .values_list("run__job__queue_id", "flavor__name", "borrowed")
+        .values_list("run__job__queue_id", "flavor__name", "flavor__mig_profile", "borrowed")
         .annotate(units=Sum("quantity"), cpu=Sum("cpu_m"), memory=Sum("memory_mib"), vram=Sum("vram_mib"))
         .order_by()
     )
-    for queue, flavor, borrowed, units, cpu, memory, vram in rows:
+    for queue, flavor, profile, borrowed, units, cpu, memory, vram in rows:
         if flavor:
-            cards = units // UNITS_PER_MILLI
+            cards = asked_m(units, profile)
             yield queue, (GPU, flavor), cards, cards if borrowed else 0
         for resource, amount in ((CPU, cpu), (MEMORY, memory), (VRAM, vram)):
             if amount:
@@ -117,8 +118,10 @@ def _add_pending(lines: dict[Line, QuotaNumbers], ask: PendingAsk, names: Mappin
 
 def _share(weights: QueueWeights, lines: Mapping[Line, QuotaNumbers], pool: PoolLoad) -> Fraction | None:
     """The largest part of any resource that it uses, a card by its flavor's weight, over the effective weight."""
-    weight = {load.flavor.name: load.flavor.weight_ppm for load in pool.flavors}
-    cards = sum(load.total * load.flavor.weight_ppm for load in pool.flavors)
+    weight = {
+        load.flavor.name: equivalent_ppm(load.flavor.weight_ppm, load.flavor.mig_profile) for load in pool.flavors
+    }
+    cards = sum(load.total * weight[load.flavor.name] for load in pool.flavors)
     used = sum(numbers.used * weight.get(flavor, 0) for (_resource, flavor), numbers in lines.items() if flavor)
     parts = [
         Fraction(amount, capacity)

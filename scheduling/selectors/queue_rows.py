@@ -6,10 +6,9 @@ from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Sum
 
 from berth.common.errors import NotFoundError
 from scheduling.models import Job, Lease, Role
+from scheduling.selectors.asked_cards import asked_m
 from scheduling.states import HOLDING, JobState
 from tenants.models import Pool, Queue, Tenant, User
-
-UNITS_PER_MILLI = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +39,12 @@ def queue_rows(tenant: Tenant) -> list[QueueRow]:
     """All queues of a tenant by name, in four queries."""
     queues = list(Queue.objects.filter(tenant=tenant).select_related("pool", "tenant").order_by("name", "id"))
     ids = [queue.pk for queue in queues]
-    held = dict(
-        Lease.objects.filter(closed_at__isnull=True, run__job__queue_id__in=ids)
-        .values_list("run__job__queue_id")
-        .annotate(units=Sum("quantity"))
-        .order_by()
-    )
+    held: dict[int, int] = {}
+    leases = Lease.objects.filter(closed_at__isnull=True, run__job__queue_id__in=ids)
+    for queue_id, profile, units in (
+        leases.values_list("run__job__queue_id", "flavor__mig_profile").annotate(units=Sum("quantity")).order_by()
+    ):
+        held[queue_id] = held.get(queue_id, 0) + asked_m(units, profile)
     jobs: dict[tuple[int, bool], int] = {}
     counted = (
         Job.objects.filter(queue_id__in=ids, state__in=[JobState.QUEUED, *HOLDING])
@@ -66,7 +65,7 @@ def queue_rows(tenant: Tenant) -> list[QueueRow]:
     return [
         QueueRow(
             queue,
-            held.get(queue.pk, 0) // UNITS_PER_MILLI,
+            held.get(queue.pk, 0),
             jobs.get((queue.pk, False), 0),
             jobs.get((queue.pk, True), 0),
             waiting.get(queue.pk, 0),

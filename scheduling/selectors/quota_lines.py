@@ -13,11 +13,11 @@ from django.db.models import F, Sum
 from scheduling.engine.quota import LEVELS, QuotaTree, QuotaUse
 from scheduling.engine.units import UNLIMITED
 from scheduling.models import Lease
+from scheduling.selectors.asked_cards import asked_m
 from scheduling.selectors.configured import Configured, configured
 from scheduling.selectors.lent import lent_of_queues, lent_of_tenants
 from tenants.models import Queue, Tenant
 
-UNITS_PER_MILLI: Final = 7
 MILLI: Final = 1000
 GPU: Final = "gpu"
 
@@ -151,6 +151,7 @@ def _held(config: Configured, tenants: list[int]) -> _Held:
             tenant=F("run__job__tenant_id"),
             queue=F("run__job__queue_id"),
             name=F("flavor__name"),
+            profile=F("flavor__mig_profile"),
             on_loan=F("borrowed"),
         )
         .annotate(units=Sum("quantity"), cpu=Sum("cpu_m"), memory=Sum("memory_mib"), vram=Sum("vram_mib"))
@@ -160,7 +161,7 @@ def _held(config: Configured, tenants: list[int]) -> _Held:
         leaf = config.tree_index.get(("queue", row["queue"]))
         amounts: dict[Line, int] = {("cpu", ""): row["cpu"], ("memory", ""): row["memory"], ("vram", ""): row["vram"]}
         if row["name"]:
-            amounts[GPU, row["name"]] = row["units"] // UNITS_PER_MILLI
+            amounts[GPU, row["name"]] = asked_m(row["units"], row["profile"])
         for line, amount in amounts.items():
             if leaf is not None and line in at_column:
                 leaves[leaf][at_column[line]] += amount

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from django.db.models import Sum
 
 from scheduling.models import Lease, Loan, Preemption, Run
+from scheduling.selectors.asked_cards import asked_m
 from scheduling.selectors.run_sizes import RunSize, sizes_of
-
-UNITS_PER_MILLI = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,8 @@ def runs_of_jobs(job_ids: Sequence[int]) -> dict[int, tuple[RunFacts, ...]]:
         found[run.job_id].append(
             RunFacts(
                 run=run,
-                cards_m=sum(units for _node, _flavor, _borrowed, units in rows) // UNITS_PER_MILLI,
-                borrowed_m=sum(units for _node, _flavor, borrowed, units in rows if borrowed) // UNITS_PER_MILLI,
+                cards_m=sum(held for _node, _flavor, _borrowed, held in rows),
+                borrowed_m=sum(held for _node, _flavor, borrowed, held in rows if borrowed),
                 nodes=tuple(sorted({node for node, *_rest in rows})),
                 flavors=tuple(sorted({flavor for _node, flavor, *_rest in rows if flavor})),
                 loans=tuple(loans.get(run.pk, ())),
@@ -60,12 +59,12 @@ def _held(run_ids: Sequence[int]) -> dict[int, list[tuple[str, str | None, bool,
     found: dict[int, list[tuple[str, str | None, bool, int]]] = defaultdict(list)
     rows = (
         Lease.objects.filter(run_id__in=run_ids, pod__released_at__isnull=True)
-        .values_list("run_id", "node__name", "flavor__name", "borrowed")
+        .values_list("run_id", "node__name", "flavor__name", "flavor__mig_profile", "borrowed")
         .annotate(units=Sum("quantity"))
         .order_by("run_id", "node__name", "flavor__name", "borrowed")
     )
-    for run, node, flavor, borrowed, units in rows:
-        found[run].append((node, flavor, borrowed, units))
+    for run, node, flavor, profile, borrowed, units in rows:
+        found[run].append((node, flavor, borrowed, asked_m(units, profile)))
     return found
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from scheduling.engine.snapshot import Pending, Pods, RoleAsk, Running, Shape
 from scheduling.engine.units import CARD, NEVER
 from scheduling.engine.vocabulary import Tier, TopologyMode, WaitCode
+from scheduling.selectors.asked_cards import asked_m
 from scheduling.selectors.snapshot_attained import read_attained
 from scheduling.selectors.snapshot_cluster import ClusterTables
 from scheduling.selectors.snapshot_dependencies import held_by_others
@@ -29,6 +30,7 @@ HOLDS = (
 """Bars that the loop knows of itself; a job's `hold` is a position here, the first that applies."""
 PLANNER_FAULT_LIMIT = 3
 UNITS_PER_MILLI = 7
+"""Of real cards: time on cards is the same for an instance as for its part of one."""
 LEFT_BEHIND_MS = 30_000
 """Cards of a fenced run are foreign occupation until its pods are gone, expected to be free this long after its end."""
 TIERS = {tier.label: int(tier) for tier in Tier}
@@ -210,7 +212,7 @@ def _last_checkpoints(
 def _pods(
     rows: Sequence[tuple[Any, ...]], runs: Sequence[int], keys: Sequence[str], book: Book, cluster: ClusterTables
 ) -> tuple[Pods, dict[int, int]]:
-    """Pods by (run, role, rank), and the milli-cards that each run holds."""
+    """Pods by (run, role, rank), and the milli-cards of real cards that each run holds."""
     run_index = {run: i for i, run in enumerate(runs)}
     roles = [{role.name: i for i, role in enumerate(book[key][0].roles)} for key in keys]
     placed = [(run_index[row[0]], roles[run_index[row[0]]].get(row[1], -1), row) for row in rows if row[0] in run_index]
@@ -227,14 +229,20 @@ def _pods(
         rank=frozen(index, np.int32),
         node=positions(node, [int(each) for each in cluster.nodes.ids]),
         flavor=frozen([cluster.flavor_index.get(each, -1) for each in flavor], np.int32),
-        cards_m=frozen([amount // UNITS_PER_MILLI for amount in units], np.int64),
-        borrowed_m=frozen([amount // UNITS_PER_MILLI for amount in borrowed], np.int64),
+        cards_m=frozen(_asked(units, flavor, cluster), np.int64),
+        borrowed_m=frozen(_asked(borrowed, flavor, cluster), np.int64),
         cpu_m=frozen(cpu, np.int64),
         memory_mib=frozen(memory, np.int64),
         vram_mib=frozen(vram, np.int64),
         cards=tuple(tuple(each) for each in cards),
     )
     return pods, held
+
+
+def _asked(units: Sequence[int], flavors: Sequence[int | None], cluster: ClusterTables) -> list[int]:
+    """What pods hold as their flavors count it."""
+    profiles = {int(row.id): row.mig_profile for row in cluster.flavors}
+    return [asked_m(each, profiles.get(flavor or 0)) for each, flavor in zip(units, flavors, strict=True)]
 
 
 def _had_roles(runs: Sequence[int], keys: Sequence[str], book: Book) -> dict[int, frozenset[int]]:

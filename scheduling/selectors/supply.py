@@ -6,8 +6,9 @@ from typing import Final
 
 from django.db.models import Count, F, Q, Sum
 
-from berth.common.units import MILLI, UNITS_PER_CARD
+from berth.common.units import MILLI
 from scheduling.models import Card, Lease, Node, NodeDomain
+from scheduling.selectors.asked_cards import per_card, unit_of
 from tenants.models import Flavor, Pool
 
 POOL_STATES: Final = ("open", "draining", "unreachable")
@@ -36,7 +37,7 @@ class PoolSupply:
 
 
 def flavor_supply(flavors: Iterable[Flavor]) -> dict[int, Supply]:
-    """Flavor id → milli-cards. Two queries, whatever the number of flavors."""
+    """Flavor id → milli-cards, of MIG flavors milli-instances. Two queries, whatever the number of flavors."""
     ids = [flavor.pk for flavor in flavors]
     working = Q(health=Card.Health.OK)
     cards = (
@@ -46,6 +47,7 @@ def flavor_supply(flavors: Iterable[Flavor]) -> dict[int, Supply]:
         .order_by("flavor_id")
         .annotate(all=Count("pk", filter=working), usable=Count("pk", filter=working & ON_READY))
     )
+    profiles = {flavor.pk: flavor.mig_profile for flavor in flavors}
     held = dict(
         Lease.objects.filter(ON_READY, closed_at__isnull=True, card__flavor_id__in=ids, card__health=Card.Health.OK)
         .values("card__flavor_id")
@@ -54,12 +56,15 @@ def flavor_supply(flavors: Iterable[Flavor]) -> dict[int, Supply]:
         .values_list("card__flavor_id", "units")
     )
     return {
-        row["flavor_id"]: Supply(
-            row["all"] * MILLI,
-            max(0, row["usable"] * MILLI - -(-held.get(row["flavor_id"], 0) * MILLI // UNITS_PER_CARD)),
-        )
+        row["flavor_id"]: _supply(row["all"], row["usable"], held.get(row["flavor_id"], 0), profiles[row["flavor_id"]])
         for row in cards
     }
+
+
+def _supply(cards: int, usable: int, held: int, profile: str) -> Supply:
+    """Of cards as asks count them, a MIG card as its instances; `held` is in 1/7000 card."""
+    each = MILLI * per_card(profile)
+    return Supply(cards * each, max(0, usable * each - -(-held * MILLI // unit_of(profile))))
 
 
 def pool_supply(pools: Iterable[Pool]) -> dict[int, PoolSupply]:

@@ -13,7 +13,7 @@ from berth.common.errors import Problems
 from berth.common.reasons import amounts_text
 from berth.common.units import PPM
 from scheduling.engine.asks import Option, list_options
-from scheduling.engine.card_modes import is_share
+from scheduling.engine.card_modes import MIG_RANKS, find_mismatch, is_share
 from scheduling.engine.elastic import list_sizes
 from scheduling.engine.snapshot import Pool
 from scheduling.engine.units import CARD, UNLIMITED
@@ -59,9 +59,18 @@ def _check_role(role: ResolvedRole, job: ResolvedJob, config: Configured, proble
             return
         found.append((wrong[0], f"{config.flavors[flavor].name}: {wrong[1]}"))
     if not found:
-        none = _("Pool %s has no cards to share.") if is_share(role.ask.cards_m) else _("Pool %s has no whole cards.")
-        found.append(("resources.gpu", none % pool.name))
+        found.append(("resources.gpu", _no_flavor(role, at, config) % pool.name))
     problems.add(f"{where}.{found[0][0]}", " ".join(str(text) for _field, text in found), code=IMPOSSIBLE)
+
+
+def _no_flavor(role: ResolvedRole, pool: int, config: Configured) -> Any:
+    """Why no flavor of the pool hands out cards the way the role asks for them."""
+    if is_share(role.ask.cards_m):
+        return _("Pool %s has no cards to share.")
+    own = [flavor for flavor in config.flavors if flavor.pool == pool]
+    if any(find_mismatch(flavor, role.ask.cards_m, role.ask.replicas) == MIG_RANKS for flavor in own):
+        return _("Pool %s has MIG instances only, which do not talk to each other: a role on them has 1 replica.")
+    return _("Pool %s has no whole cards.")
 
 
 def _flavor_problem(role: ResolvedRole, flavor: int, job: ResolvedJob, config: Configured) -> tuple[str, Any] | None:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from berth.common.errors import Problems
 from berth.common.units import MIB_PER_GIB, MILLI, PPM, from_ppm
-from scheduling.engine.card_modes import find_mismatch, is_share
+from scheduling.engine.card_modes import MIG_RANKS, find_mismatch, is_share
 from scheduling.engine.snapshot import Flavor, Shape
 from scheduling.engine.snapshot import Pool as EnginePool
 from scheduling.engine.snapshot import RoleAsk as EngineRole
@@ -136,16 +136,17 @@ def _request(asked: int | None, default: int, limit: int | None) -> int:
 
 
 def _flavors(role: RoleAsk, pool: int, config: Configured, problems: Problems, where: str) -> tuple[int, ...]:
+    """As named, else all of the pool that can serve the role; MIG instances are meant where named, or where there is nothing else."""
     own = [index for index, flavor in enumerate(config.flavors) if flavor.pool == pool]
     if not role.flavors:
-        return tuple(index for index in own if not _mode_problem("", config.flavors[index], role.cards_m))
+        able = [index for index in own if not find_mismatch(config.flavors[index], role.cards_m, role.replicas)]
+        others = [index for index in able if config.flavors[index].mode is not CardMode.MIG]
+        return tuple(others or able)
     found: list[int] = []
     for position, name in enumerate(role.flavors):
         index = _named(name, own, pool, config)
         wrong = (
-            _unknown_flavor(own, pool, config)
-            if index is None
-            else _mode_problem(name, config.flavors[index], role.cards_m)
+            _unknown_flavor(own, pool, config) if index is None else _mode_problem(name, config.flavors[index], role)
         )
         if wrong is not None:
             problems.add(f"{where}[{position}]", wrong[1], code=wrong[0])
@@ -154,17 +155,20 @@ def _flavors(role: RoleAsk, pool: int, config: Configured, problems: Problems, w
     return tuple(found)
 
 
-def _mode_problem(name: str, flavor: Flavor, cards_m: int) -> tuple[str, Any] | None:
+def _mode_problem(name: str, flavor: Flavor, role: RoleAsk) -> tuple[str, Any] | None:
     """Why such cards cannot come from this flavor: (code, sentence)."""
     if flavor.mode is CardMode.NONE:
         return "invalid", _("%s has no cards: leave gpu out.") % name
-    if flavor.mode is CardMode.MIG:
-        return "not-supported-yet", _(
-            "%(flavor)s gives %(mode)s cards, which are not supported yet: name a flavor of whole cards."
-        ) % {"flavor": name, "mode": flavor.mode.value}
-    if not find_mismatch(flavor, cards_m, 1):
+    mismatch = find_mismatch(flavor, role.cards_m, role.replicas)
+    if not mismatch:
         return None
-    if is_share(cards_m):
+    if mismatch == MIG_RANKS:
+        return "mig-ranks", _(
+            "%(flavor)s gives MIG instances, which do not talk to each other: 1 replica at most, %(replicas)d asked."
+        ) % {"flavor": name, "replicas": role.replicas}
+    if flavor.mode is CardMode.MIG:
+        return "invalid", _("%s gives MIG instances: ask for a whole number of them, from 1 up.") % name
+    if is_share(role.cards_m):
         return "invalid", _(
             "%s gives whole cards only: ask for a whole number, or name a flavor of shared cards."
         ) % name
@@ -203,11 +207,11 @@ def _parts(role: RoleAsk, flavors: Sequence[int], pool: int, config: Configured)
 
 def _cpu_part(shape: NodeShape, pool: EnginePool) -> int:
     if pool.cpu_per_card_m is not None:
-        return pool.cpu_per_card_m
+        return pool.cpu_per_card_m // shape.per_card
     return max(0, shape.cpu_m - pool.cpu_headroom_m) // shape.gpus
 
 
 def _memory_part(shape: NodeShape, pool: EnginePool) -> int:
     if pool.memory_per_card_mib is not None:
-        return pool.memory_per_card_mib
+        return pool.memory_per_card_mib // shape.per_card
     return shape.memory_mib // shape.gpus

@@ -12,6 +12,7 @@ from django.db.models import Count, Q, Sum
 
 from berth.common.units import MILLI
 from scheduling.models import Card, Node, NodeInterval
+from scheduling.selectors.asked_cards import per_card
 from tenants.models import Pool, Resource
 from tenants.services.capacity import record_capacity
 
@@ -67,7 +68,7 @@ def _amounts(pool: Pool) -> dict[Key, int]:
     plain = nodes.aggregate(cpu=Sum("cpu_m"), memory=Sum("memory_mib"))
     cards = (
         Card.objects.filter(node__in=nodes, health=Card.Health.OK)
-        .values_list("flavor_id", "flavor__vram_mib")
+        .values_list("flavor_id", "flavor__vram_mib", "flavor__mig_profile")
         .annotate(count=Count("pk"))
         .order_by("flavor_id")
     )
@@ -76,7 +77,7 @@ def _amounts(pool: Pool) -> dict[Key, int]:
         (Resource.MEMORY.value, None): plain["memory"] or 0,
         (Resource.VRAM.value, None): 0,
     }
-    for flavor, vram_mib, count in cards:
-        amounts[Resource.GPU.value, flavor] = count * MILLI
-        amounts[Resource.VRAM.value, None] += count * vram_mib
+    for flavor, vram_mib, profile, count in cards:
+        amounts[Resource.GPU.value, flavor] = count * per_card(profile) * MILLI
+        amounts[Resource.VRAM.value, None] += count * per_card(profile) * vram_mib
     return amounts

@@ -11,6 +11,7 @@ import numpy as np
 
 from scheduling.engine.asks import list_options
 from scheduling.engine.classes import ClassBook
+from scheduling.engine.instances import SEVENTHS
 from scheduling.engine.opening import open_state
 from scheduling.engine.plan import Placement, Plan, Start, Wait
 from scheduling.engine.policy import Policy
@@ -176,7 +177,7 @@ def estimate_cost(snapshot: Snapshot, candidate: Candidate, slowdown_ppm: int) -
             if flavor.price is None:
                 return None
             currencies.add(flavor.currency)
-            rate += flavor.price * ask.cards_m * ask.count / CARD
+            rate += flavor.price * ask.cards_m * ask.count * flavor.sevenths / (CARD * SEVENTHS)
         rates.append(rate)
     if len(currencies) != 1:
         return None

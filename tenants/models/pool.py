@@ -11,6 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from tenants.scoping import scoped
 
 ONE_PPM = 1_000_000
+DEFAULT_RESOURCE = "nvidia.com/gpu"
+MIG_RESOURCE = "nvidia.com/mig-"
 
 
 class Cluster(models.Model):
@@ -112,7 +114,7 @@ class Flavor(models.Model):
     card_model = models.CharField(max_length=63, blank=True, default="")
     mode = models.CharField(max_length=8, choices=Mode, default=Mode.WHOLE)
     mig_profile = models.CharField(max_length=20, blank=True, default="")
-    resource_name = models.CharField(max_length=80, blank=True, default="nvidia.com/gpu")
+    resource_name = models.CharField(max_length=80, blank=True, default=DEFAULT_RESOURCE)
     vram_mib = models.BigIntegerField(default=0)
     speed_ppm = models.BigIntegerField(default=ONE_PPM)
     weight_ppm = models.BigIntegerField(default=ONE_PPM)
@@ -138,6 +140,13 @@ class Flavor(models.Model):
     def short_name(self) -> str:
         """The name without its pool suffix, as people of that pool write it."""
         return self.name.partition("@")[0]
+
+    @property
+    def resource(self) -> str:
+        """What pods ask for its cards by, as device plugins name it: `nvidia.com/mig-3g.40gb` where cards are cut and nothing else is said."""
+        if self.mode == self.Mode.MIG and self.resource_name in ("", DEFAULT_RESOURCE):
+            return MIG_RESOURCE + self.mig_profile.replace("+", ".")
+        return self.resource_name
 
 
 class PoolCapacity(models.Model):

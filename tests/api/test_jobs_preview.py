@@ -172,6 +172,30 @@ def test_a_foreign_tenant_is_not_found_and_finance_may_not_preview(client_for: C
     assert code_of(client_for(a_finance_user()).post(PREVIEW, world.body())) == (403, "forbidden")
 
 
+def test_an_instance_is_drawn_beside_its_neighbours_and_costs_its_sevenths(client_for: ClientFor) -> None:
+    """SCH-13: three sevenths of a card for an hour of 21.00 are 9.00."""
+    world = a_world(nodes=1)
+    Flavor.objects.filter(pk=world.flavor.pk).update(mode="mig", mig_profile="3g.40gb", vram_mib=40 * 1024)
+    EffectivePrice.objects.create(
+        tenant=world.tenant, meter="card_hour", flavor=world.flavor, price=Decimal("21.00"), currency="CNY",
+        published_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+    node = Node.objects.get()
+    running = a_job(world.queue, user=world.member, state="running", gpu=1, flavor=world.flavor)
+    a_lease(a_run(running, state="running"), node.cards.get(index=0), quantity=3000)
+    client = client_for(world.member)
+
+    with clock.frozen_at(datetime(2026, 11, 29, 10, tzinfo=UTC)):
+        body = world.body(roles=[world.role(resources={"gpu": 2})], expected_runtime=3600, max_runtime=3600)
+        found = preview(client, body)
+
+    assert (found["admissible"], found["wait"]) == (True, None)
+    assert found["cost"] == {"low": "18.00", "likely": "18.00", "high": "18.00", "currency": "CNY"}
+    assert found["quota"] == {"nominal": {"gpu": 2}, "borrowed": {"gpu": 0}}
+    assert [pod["cards"] for pod in found["placement"][0]["pods"]] == [[0, 1]]
+    assert found["placement"][0]["strands"] == {"nodes": 0, "cards": 0}
+
+
 def test_a_share_is_drawn_on_the_card_it_would_share_and_costs_its_part(client_for: ClientFor) -> None:
     """SCH-13: half a card for an hour of 12.50 is 6.25."""
     world = a_world()

@@ -39,7 +39,7 @@ def _machine(node: Node, unhealthy: Iterable[int]) -> VirtualNode:
         name=node.name,
         uid=f"demo-{node.pk}",
         labels=dict(node.labels),
-        resource_name=flavor.resource_name if flavor is not None else "",
+        resource_name=flavor.resource if flavor is not None else "",
         card_count=node.gpus,
         cpu_millicores=node.cpu_m,
         memory_mib=node.memory_mib,

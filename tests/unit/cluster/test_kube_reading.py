@@ -110,12 +110,33 @@ def a_node(**changes: Any) -> dict[str, Any]:
 def test_a_node_tells_its_cards_by_whatever_name_its_vendor_gives_them() -> None:
     found = {
         name: read_node(a_node(status={"capacity": {"cpu": "1", "memory": "1Gi", "pods": "1", name: "16"}}))
-        for name in ("nvidia.com/gpu", "nvidia.com/mig-3g.40gb", "nvidia.com/gpu.shared", "huawei.com/Ascend910", "amd.com/gpu")
+        for name in ("nvidia.com/gpu", "nvidia.com/gpu.shared", "huawei.com/Ascend910", "amd.com/gpu")
     }  # fmt: skip
 
     assert {name: (node.resource_name, node.card_count) for name, node in found.items()} == {
         name: (name, 16) for name in found
     }
+
+
+@pytest.mark.parametrize(
+    ("capacity", "allocatable", "want"),
+    [
+        ({"nvidia.com/gpu": "0", "nvidia.com/mig-1g.10gb": "56"}, "56", ("nvidia.com/mig-1g.10gb", 8, 8)),
+        ({"nvidia.com/mig-3g.40gb": "16"}, "15", ("nvidia.com/mig-3g.40gb", 8, 7)),
+        ({"nvidia.com/mig-2g.20gb": "7"}, "6", ("nvidia.com/mig-2g.20gb", 2, 2)),
+        ({"nvidia.com/mig-1g.20gb": "8"}, "8", ("nvidia.com/mig-1g.20gb", 2, 2)),
+        ({"nvidia.com/mig-1g.10gb.me": "2"}, "2", ("nvidia.com/mig-1g.10gb.me", 2, 2)),
+    ],
+    ids=["all cut in seven", "an instance out", "a card not cut whole", "memory for four", "one with media engines"],
+)
+def test_a_node_of_mig_instances_tells_of_the_cards_that_they_are_cut_from(
+    capacity: dict[str, str], allocatable: str, want: tuple[str, int, int]
+) -> None:
+    """SCH-13: a card of which an instance is missing counts as missing whole."""
+    left = {**dict.fromkeys(capacity, "0"), want[0]: allocatable}
+    node = read_node(a_node(status={"capacity": {"cpu": "1", **capacity}, "allocatable": left}))
+
+    assert (node.resource_name, node.card_count, node.allocatable_cards) == want
 
 
 @pytest.mark.parametrize(("status", "ready"), [("True", True), ("False", False), ("Unknown", None)])

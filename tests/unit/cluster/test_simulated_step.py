@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from scheduling.cluster.port import PodKey, PodPhase, ResultKind, RunResult
 from scheduling.cluster.readings import heartbeat, observe_pod, read_cards
+from scheduling.cluster.run_spec import PodSpec
 from scheduling.cluster.simulated import step
 from scheduling.cluster.virtual import (
     AnnotatePod,
@@ -232,6 +233,28 @@ def test_a_pod_gets_the_slots_the_plan_named_when_they_are_free() -> None:
     state = play(a_cluster(), (0, CreateRun(run)), (1, None))
 
     assert pod(state).cards == (5, 6)
+
+
+def test_a_card_is_given_out_once_for_each_instance_that_it_is_cut_into() -> None:
+    """SCH-13: what the plan named where it is free, and never more of a card than it has."""
+    node = replace(a_node(cards=2), resource_name="nvidia.com/mig-3g.40gb")
+    pods = [(1, 2, (0, 0)), (2, 1, (0,)), (3, 1, (1,)), (4, 1, (1,))]
+    roles = {job: a_role(cards=count, resource_name=node.resource_name) for job, count, _ in pods}
+    runs = [a_run(job=job, role=roles[job], pods=(PodSpec("worker", 0, 0, "n0", cards),)) for job, _, cards in pods]
+
+    state = play(a_cluster(node), *((0, CreateRun(run)) for run in runs), (5, None))
+
+    found = [state.pods[PodKey("algo-a-prod", f"j{job}-r1-worker-0")] for job, *_ in pods]
+    assert [(each.phase.value, each.cards) for each in found] == [
+        ("Running", (0, 0)),
+        ("Running", (1,)),
+        ("Running", (1,)),
+        ("Failed", ()),
+    ]
+    assert (found[3].reason, found[3].message) == (
+        "OutOfnvidia.com/mig-3g.40gb",
+        "Node didn't have enough resource: nvidia.com/mig-3g.40gb, requested: 1, used: 4, capacity: 4",
+    )
 
 
 def test_cards_report_the_utilisation_of_the_label_and_nothing_without_it() -> None:

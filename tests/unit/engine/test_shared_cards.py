@@ -296,6 +296,8 @@ MIG = {
     "one card of 3g has two": ("3g.40gb", 1, 2),
     "two cards of 2g have six": ("2g.20gb", 2, 6),
     "7g is the card": ("7g.80gb", 2, 2),
+    "one seventh with a quarter of the memory goes in four times": ("1g.20gb", 1, 4),
+    "media engines are there once": ("1g.10gb+me", 2, 2),
 }
 
 
