@@ -91,5 +91,5 @@ def _cost(option: Option, prices: Prices, flavors: tuple[Flavor, ...], runtime_m
 def _hourly(option: Option, prices: Prices, flavors: tuple[Flavor, ...]) -> Iterator[Decimal | None]:
     for ask in option.gang:
         if ask.flavor >= 0:
-            rates = card_rates(int(flavors[ask.flavor].id), prices)
+            rates = card_rates(flavors[ask.flavor], prices)
             yield None if rates is None else rates[0] * ask.cards_m * ask.count / CARD

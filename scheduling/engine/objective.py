@@ -61,5 +61,5 @@ def _cost(option: Option, flavors: Sequence[Flavor]) -> Fraction | None:
             price = flavors[ask.flavor].price
             if price is None:
                 return None
-            hour += Fraction(price) * ask.cards_m * ask.count
+            hour += Fraction(price) * ask.cards_m * ask.count * flavors[ask.flavor].sevenths
     return hour / speed_ppm(option, flavors)
