@@ -119,7 +119,7 @@ def cluster_document(state: ClusterState) -> dict[str, Any]:
         "degraded": bool(state.degraded),
         "degraded_by": list(state.degraded),
         "busy": _busy(flavors),
-        "pending_cards": cards(sum(flavor.pending for flavor in flavors)),
+        "pending_cards": cards(sum(flavor.in_cards(flavor.pending) for flavor in flavors)),
         "jobs": dict(state.jobs),
         "waiting": dict(state.waiting),
         "admission_per_hour": None if rate is None else round(float(rate), 3),
@@ -129,5 +129,5 @@ def cluster_document(state: ClusterState) -> dict[str, Any]:
 
 
 def _busy(flavors: Sequence[FlavorLoad]) -> float | None:
-    total = sum(flavor.total for flavor in flavors)
-    return round(sum(flavor.held for flavor in flavors) / total, 4) if total else None
+    total = sum(flavor.in_cards(flavor.total) for flavor in flavors)
+    return round(sum(flavor.in_cards(flavor.held) for flavor in flavors) / total, 4) if total else None

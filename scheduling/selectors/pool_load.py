@@ -51,6 +51,10 @@ class FlavorLoad:
     def free(self) -> int:
         return max(0, self.total - self.held)
 
+    def in_cards(self, amount_m: int) -> int:
+        """Of one of its amounts the milli-cards of real cards: what can be summed over flavors."""
+        return amount_m // per_card(self.flavor.mig_profile)
+
 
 @dataclass(frozen=True, slots=True)
 class PoolLoad:

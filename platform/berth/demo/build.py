@@ -81,6 +81,8 @@ def _flavor(name: str, organisation: Organisation, pools: dict[str, Pool]) -> Fl
         pool=pools[spec.pool],
         card_model=spec.card_model,
         mode=Flavor.Mode(spec.mode),
+        mig_profile=spec.mig_profile,
+        resource_name=spec.resource,
         vram_mib=units.gib_to_mib(spec.vram_gib),
         weight_ppm=units.to_ppm(spec.weight),
         speed_ppm=units.to_ppm(spec.speed),

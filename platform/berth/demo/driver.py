@@ -9,7 +9,7 @@ from django.db.models import Count, Q, Sum
 
 from berth.common.errors import BerthError
 from berth.demo.history import body_of
-from berth.demo.workload import HABITS, HOURS, WEEKEND, ZONE, Habit, sample
+from berth.demo.workload import ASCEND, HABITS, HOURS, PARTS, WEEKEND, ZONE, Habit, sample
 from scheduling.models import Job, Lease, Node
 from scheduling.services.submit import submit_job
 from scheduling.states import HOLDING, JobState
@@ -18,8 +18,11 @@ from tenants.models import User
 SPEED: Final = 3.0
 """The live teams are busier than their history, so that a visitor sees something happen within a minute."""
 MOST_CARDS: Final = {"algo-a": 104, "algo-b": 72, "data-c": 40, "ext-d": 16}
-"""Cards a team may hold when this load asks for more; the rest of its quota is a visitor's."""
+"""Whole cards a team may hold when this load asks for more; the rest of its quota is a visitor's."""
 MOST_WAITING: Final = 4
+OTHERS: Final = frozenset({*PARTS, ASCEND})
+MOST_OF_OTHERS: Final = 8
+"""Jobs of a team on shared cards, on MIG instances, on Ascend cards: beside its cards, which they are no part of."""
 FREE_NODES: Final = 2
 """With fewer whole A100 nodes free than this nothing more is submitted: one always stays free for a visitor's job."""
 PRODUCTION: Final = "algo-a"
@@ -53,10 +56,8 @@ def submit_some(*, since: datetime, until: datetime) -> int:
 
 def _submit(habit: Habit, at: datetime, rng: random.Random, held: dict[str, int], serial: int) -> bool:
     ask = sample(habit, at, rng, serial=at.minute * 60 + serial)
-    cards = ask.pods * ask.cards
-    if held[habit.tenant] + cards > MOST_CARDS[habit.tenant]:
-        return False
-    if Job.objects.filter(tenant__slug=habit.tenant, state=JobState.QUEUED).count() >= MOST_WAITING:
+    cards = 0 if habit.flavor in OTHERS else ask.pods * int(ask.cards)
+    if held[habit.tenant] + cards > MOST_CARDS[habit.tenant] or _has_enough(habit):
         return False
     if ask.flavor == NODE_FLAVOR and free_nodes() - _spoken_for(held) < FREE_NODES + ask.pods * (ask.cards == WHOLE):
         return False
@@ -67,6 +68,18 @@ def _submit(habit: Habit, at: datetime, rng: random.Random, held: dict[str, int]
         return False
     held[habit.tenant] += cards
     return True
+
+
+def _has_enough(habit: Habit) -> bool:
+    """Whether the team has as many jobs waiting, or on cards of that other kind, as this load gives it."""
+    jobs = Job.objects.filter(tenant__slug=habit.tenant)
+    if habit.flavor in OTHERS:
+        jobs = jobs.filter(roles__role_flavors__flavor__name=habit.flavor)
+        if jobs.filter(state__in=HOLDING).count() >= MOST_OF_OTHERS:
+            return True
+    else:
+        jobs = jobs.exclude(roles__role_flavors__flavor__name__in=OTHERS)
+    return jobs.filter(state=JobState.QUEUED).count() >= MOST_WAITING
 
 
 def free_nodes() -> int:
@@ -86,7 +99,7 @@ def _spoken_for(held: dict[str, int]) -> int:
 
 
 def _held_cards() -> dict[str, int]:
-    live = Job.objects.filter(state__in=HOLDING)
+    live = Job.objects.filter(state__in=HOLDING).exclude(roles__role_flavors__flavor__name__in=OTHERS)
     found: dict[str, int] = defaultdict(int)
     rows = live.values("tenant__slug", "pk").annotate(pods=Sum("roles__replicas"), cards=Sum("roles__cards_m"))
     for row in rows:

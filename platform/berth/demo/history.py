@@ -31,6 +31,7 @@ from scheduling.models import (
     SplitChange,
     Transition,
 )
+from scheduling.selectors.asked_cards import unit_of
 from scheduling.services.judging import judge
 from scheduling.services.queue_use import recount
 from scheduling.services.resolved import shape_key
@@ -59,7 +60,8 @@ def load_history(jobs: list[PastJob], *, since: datetime) -> int:
 
 def body_of(ask: Ask) -> dict[str, Any]:
     """The ask as a body of `POST /jobs`."""
-    resources: dict[str, Any] = {"gpu": ask.cards, "cpu": ask.cpu, "memory": ask.memory_gib}
+    cards = ask.cards if isinstance(ask.cards, int) else float(ask.cards)
+    resources: dict[str, Any] = {"gpu": cards, "cpu": ask.cpu, "memory": ask.memory_gib}
     if ask.flavor:
         resources["flavors"] = [ask.flavor]
     body: dict[str, Any] = {
@@ -232,13 +234,13 @@ def _add_attempt(rows: Rows, job: Job, queue: Queue, number: int, attempt: Attem
     _moved(rows, job, start, "queued", "starting", "admitted")
     if over:
         _moved(rows, job, start, "starting", "running", "started")
-        _end_attempt(rows, job, run, attempt, reason)
+        _end_attempt(rows, job, run, attempt, ask, reason)
     add_pods(rows, run, attempt, reason)
     for opened_ms, loan in attempt.loans:
         add_loan(rows, run, queue, attempt, opened_ms, loan)
 
 
-def _end_attempt(rows: Rows, job: Job, run: Run, attempt: Attempt, reason: str) -> None:
+def _end_attempt(rows: Rows, job: Job, run: Run, attempt: Attempt, ask: Ask, reason: str) -> None:
     assert attempt.end_ms is not None  # noqa: S101 - the caller's case
     end = rows.at(attempt.end_ms)
     if attempt.notice_ms is None:
@@ -247,7 +249,8 @@ def _end_attempt(rows: Rows, job: Job, run: Run, attempt: Attempt, reason: str) 
         return
     notice = rows.at(attempt.notice_ms)
     grace = timedelta(seconds=30 if job.tier == "batch" else 300)
-    cards = sum(placement.cards_m for placement in attempt.placements) // units.MILLI
+    cards_m = sum(placement.cards_m for placement in attempt.placements)
+    held_units = cards_m * unit_of(rows.known.flavors[ask.flavor].mig_profile if ask.flavor else None) // units.MILLI
     since_checkpoint = (attempt.notice_ms - attempt.start_ms) // 1000 % 300
     rows.add(
         Preemption,
@@ -259,7 +262,7 @@ def _end_attempt(rows: Rows, job: Job, run: Run, attempt: Attempt, reason: str) 
         grace_until=notice + grace,
         outcome="left",
         left_at=end,
-        lost_card_s=cards * since_checkpoint,
+        lost_card_s=held_units * since_checkpoint // units.UNITS_PER_CARD,
     )
     _moved(rows, job, notice, "running", "stopping", attempt.preempt_reason)
     _moved(rows, job, end, "stopping", "queued", "preempted")

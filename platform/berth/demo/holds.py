@@ -10,6 +10,7 @@ from berth.demo.written import Known, Rows
 from scheduling.cluster.names import pod_name
 from scheduling.engine.plan import LoanOpen, Placement
 from scheduling.models import Lease, LeaseSegment, Loan, LoanSide, Pod, Run, SplitChange
+from scheduling.selectors.asked_cards import unit_of
 from tenants.models import Queue
 
 
@@ -41,16 +42,16 @@ def exit_code_of(reason: str) -> int:
 
 
 def _add_leases(rows: Rows, run: Run, pod: Pod, placement: Placement, attempt: Attempt) -> None:
-    """One lease a card, own cards first; a change of the split is a bound between segments."""
+    """One lease a card, share or MIG instance, own ones first; a change of the split is a bound between segments."""
     known = rows.known
-    flavor = None if placement.flavor is None else known.flavors[str(placement.flavor)].pk
+    flavor = None if placement.flavor is None else known.flavors[str(placement.flavor)]
+    each_m = min(placement.cards_m, units.MILLI)
     slots: list[int | None] = list(placement.cards) or [None]
     for slot, card in enumerate(slots):
         flags = [
             (
                 at_ms,
-                card is not None
-                and slot >= len(placement.cards) - split[placement.role, placement.index] // units.MILLI,
+                card is not None and slot >= len(placement.cards) - split[placement.role, placement.index] // each_m,
             )
             for at_ms, split in attempt.borrowed
         ]
@@ -61,8 +62,8 @@ def _add_leases(rows: Rows, run: Run, pod: Pod, placement: Placement, attempt: A
             slot=slot,
             node_id=pod.node_id,
             card_id=None if card is None else known.cards[pod.node_id, card],
-            flavor_id=flavor,
-            quantity=0 if card is None else units.UNITS_PER_CARD,
+            flavor_id=None if flavor is None else flavor.pk,
+            quantity=0 if card is None or flavor is None else each_m * unit_of(flavor.mig_profile) // units.MILLI,
             borrowed=flags[-1][1],
             cpu_m=placement.cpu_m if slot == 0 else 0,
             memory_mib=placement.memory_mib if slot == 0 else 0,

@@ -25,6 +25,8 @@ class FlavorSpec:
     weight: Decimal = Decimal(1)
     speed: Decimal = Decimal(1)
     mode: str = "any"
+    mig_profile: str = ""
+    resource: str = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,23 @@ A100_EXT: Final = FlavorSpec("a100-80g@ext-d", "ext-d", "NVIDIA A100 80GB", 80, 
 
 A100_WHOLE: Final = replace(A100, mode="whole")
 A100_SHARED: Final = replace(A100, name="a100-80g-shared", mode="shared")
+A100_MIG: Final = replace(
+    A100,
+    name="a100-80g-mig",
+    vram_gib=10,
+    price=Decimal("14.00"),
+    speed=Decimal("0.15"),
+    mode="mig",
+    mig_profile="1g.10gb",
+)
+"""Seven instances a card; an hour of one is 2.00."""
+ASCEND: Final = FlavorSpec(
+    "ascend-910", "ascend", "Huawei Ascend 910", 32, Decimal("6.80"), Decimal("0.5"), Decimal("0.6"), mode="whole",
+    resource="huawei.com/Ascend910",
+)  # fmt: skip
+"""In a pool of its own: nothing that was built for the other cards may land on it."""
+
+NOTHING_OWN: Final = tuple(QuotaSpec(name, 0) for name in ("a100-80g", "h800-80g", "a100-80g-shared", "a100-80g-mig"))
 
 ALGO_A: Final = TenantSpec(
     "algo-a",
@@ -107,6 +126,7 @@ ALGO_A: Final = TenantSpec(
                 QuotaSpec("a100-80g", 128, borrowing=0),
                 QuotaSpec("h800-80g", 8, borrowing=0),
                 QuotaSpec("a100-80g-shared", 2),
+                QuotaSpec("a100-80g-mig", 14, borrowing=0),
             ),
         ),
         QueueSpec(
@@ -114,7 +134,7 @@ ALGO_A: Final = TenantSpec(
             "dev",
             "development",
             "shared",
-            (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0), QuotaSpec("a100-80g-shared", 0)),
+            NOTHING_OWN,
         ),
     ),
     cohort="research",
@@ -134,6 +154,7 @@ ALGO_B: Final = TenantSpec(
                 QuotaSpec("a100-80g", 64, borrowing=64, lending=64),
                 QuotaSpec("h800-80g", 8, borrowing=8),
                 QuotaSpec("a100-80g-shared", 4),
+                QuotaSpec("a100-80g-mig", 21, borrowing=14),
             ),
         ),
         QueueSpec(
@@ -141,8 +162,9 @@ ALGO_B: Final = TenantSpec(
             "prod",
             "production",
             "shared",
-            (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0), QuotaSpec("a100-80g-shared", 0)),
+            NOTHING_OWN,
         ),
+        QueueSpec("ascend", "dev", "development", "ascend", (QuotaSpec("ascend-910", 4),)),
     ),
     cohort="research",
 )
@@ -156,15 +178,21 @@ DATA_C: Final = TenantSpec(
             "dev",
             "batch",
             "shared",
-            (QuotaSpec("a100-80g", 64, borrowing=64), QuotaSpec("h800-80g", 0), QuotaSpec("a100-80g-shared", 2)),
+            (
+                QuotaSpec("a100-80g", 64, borrowing=64),
+                QuotaSpec("h800-80g", 0),
+                QuotaSpec("a100-80g-shared", 2),
+                QuotaSpec("a100-80g-mig", 14),
+            ),
         ),
         QueueSpec(
             "prod",
             "prod",
             "production",
             "shared",
-            (QuotaSpec("a100-80g", 0), QuotaSpec("h800-80g", 0), QuotaSpec("a100-80g-shared", 0)),
+            NOTHING_OWN,
         ),
+        QueueSpec("ascend", "dev", "batch", "ascend", (QuotaSpec("ascend-910", 4),)),
     ),
     cohort="research",
 )
@@ -180,16 +208,19 @@ EXT_D: Final = TenantSpec(
 )
 
 FULL: Final = Organisation(
-    flavors=(A100_WHOLE, A100_SHARED, H800, A100_EXT),
+    flavors=(A100_WHOLE, A100_SHARED, A100_MIG, H800, A100_EXT, ASCEND),
     nodes=(
         NodeSpec("n{i:03d}", 32, "a100-80g"),
         NodeSpec("h{i:03d}", 2, "h800-80g", rack="r4"),
+        NodeSpec("m{i:03d}", 1, "a100-80g-mig", rack="r4"),
         NodeSpec("s{i:03d}", 1, "a100-80g-shared", rack="r4"),
+        NodeSpec("d{i:03d}", 1, "ascend-910", rack="r6"),
         NodeSpec("x{i:03d}", 2, "a100-80g@ext-d", rack="r5"),
     ),
     tenants=(ALGO_A, ALGO_B, DATA_C, EXT_D),
     cohorts=("research",),
     partitions=(("ext-d", "ext-d"),),
+    pools=("shared", "ascend"),
     factors=(("shared", Decimal("1.2")),),
 )
 """The demo: three teams that share 256 A100 in one cohort, and an outside customer on its own partition."""

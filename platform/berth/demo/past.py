@@ -151,7 +151,7 @@ def _cluster_text(organisation: Organisation) -> str:
     document = {
         "flavors": {
             flavor.name: {
-                "cards": flavor.mode,
+                "cards": f"mig:{flavor.mig_profile}" if flavor.mig_profile else flavor.mode,
                 "vram_gib": flavor.vram_gib,
                 "pool": flavor.pool,
                 "weight": str(flavor.weight),

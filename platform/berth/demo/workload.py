@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -14,13 +15,17 @@ SEED: Final = 20261001
 HOURS: Final = (2, 2, 1, 1, 1, 1, 2, 4, 7, 10, 11, 9, 7, 9, 11, 11, 10, 9, 8, 8, 7, 6, 5, 3)
 """Relative rate of submits by local hour: quiet nights, peaks at eleven and at three in the afternoon."""
 WEEKEND: Final = 0.45
+SHARED, MIG, ASCEND = "a100-80g-shared", "a100-80g-mig", "ascend-910"
+PARTS: Final = frozenset({SHARED, MIG})
+"""Flavors of parts of cards."""
+CPU_A_CARD, MEMORY_A_CARD_GIB = {MIG: 2}, {MIG: 16}
 DECLARED_SHARE: Final = 0.85
 """Share of jobs that declare a run time limit; the rest make somebody's start "cannot tell"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One job as a team would submit it. `cards` are a pod's; 0 = CPU only. Seconds of business time."""
+    """One job as a team would submit it. `cards` are a pod's, a share below 1; 0 = CPU only. Seconds of business time."""
 
     at: datetime
     tenant: str
@@ -28,7 +33,7 @@ class Ask:
     tier: str
     name: str
     pods: int
-    cards: int
+    cards: int | Decimal
     cpu: int
     memory_gib: int
     duration_s: int
@@ -47,13 +52,14 @@ class Habit:
     queue: str
     tier: str
     a_day: float
-    sizes: tuple[tuple[int, int, int], ...]
+    sizes: tuple[tuple[int, int | Decimal, int], ...]
     hours: tuple[float, float, float]
     names: tuple[str, ...]
     flavor: str = "a100-80g"
     fail: float = 0.06
 
 
+HALF, QUARTER = Decimal("0.5"), Decimal("0.25")
 HABITS: Final = (
     Habit(
         "algo-a", "prod", "production", 4.2, ((2, 8, 4), (4, 8, 4), (6, 8, 1)), (4, 11, 30),
@@ -68,6 +74,10 @@ HABITS: Final = (
         ("eval-sweep", "dedup-corpus", "embed-shards", "quality-filter", "ocr-pages"),
     ),
     Habit("ext-d", "prod", "production", 1.6, ((1, 8, 4), (2, 8, 2)), (3, 8, 20), ("customer-finetune", "customer-eval"), "a100-80g@ext-d", 0.03),
+    Habit("algo-b", "dev", "development", 0.8, ((1, 1, 4), (1, 2, 1)), (0.5, 3, 10), ("notebook", "prompt-bench"), MIG),
+    Habit("data-c", "batch", "batch", 0.4, ((1, 1, 1),), (0.3, 1.5, 6), ("embed-small", "rank-eval"), MIG),
+    Habit("algo-b", "dev", "development", 0.5, ((1, HALF, 2), (1, QUARTER, 1)), (0.5, 3, 9), ("debug-session",), SHARED),
+    Habit("algo-b", "ascend", "development", 0.4, ((1, 4, 3), (1, 2, 1)), (1, 4, 12), ("port-llama", "op-bench"), ASCEND),
 )  # fmt: skip
 
 
@@ -78,7 +88,8 @@ def asks_between(start: datetime, end: datetime, *, seed: int = SEED, scale: flo
 
 
 def _asks_of(habit: Habit, start: datetime, end: datetime, *, seed: int, scale: float) -> Iterator[Ask]:
-    rng = random.Random(f"{seed}/{habit.tenant}/{habit.queue}")  # noqa: S311 - a demo's dice
+    kind = f"/{habit.flavor}" if habit.flavor in {*PARTS, ASCEND} else ""
+    rng = random.Random(f"{seed}/{habit.tenant}/{habit.queue}{kind}")  # noqa: S311 - a demo's dice
     hour = start.replace(minute=0, second=0, microsecond=0)
     serial = 0
     while hour < end:
@@ -111,8 +122,8 @@ def sample(habit: Habit, at: datetime, rng: random.Random, *, serial: int) -> As
         name=f"{rng.choice(habit.names)}-{at.astimezone(ZONE):%m%d}-{serial:04d}",
         pods=pods,
         cards=cards,
-        cpu=8 * cards or 32,
-        memory_gib=96 * cards or 128,
+        cpu=int(CPU_A_CARD.get(habit.flavor, 8) * cards) or 32,
+        memory_gib=int(MEMORY_A_CARD_GIB.get(habit.flavor, 96) * cards) or 128,
         duration_s=duration,
         max_runtime_s=declared,
         outcome=outcome,
@@ -135,8 +146,17 @@ def asks_of_today(now: datetime) -> list[Ask]:
     """What makes the opening worth a look: work that runs on past now, and jobs that wait, each for a reason of its own."""
 
     def ask(
-        minutes: int, tenant: str, queue: str, tier: str, name: str, pods: int, cards: int, hours: float, **more: Any
+        minutes: int,
+        tenant: str,
+        queue: str,
+        tier: str,
+        name: str,
+        pods: int,
+        cards: int | Decimal,
+        hours: float,
+        **more: Any,
     ) -> Ask:
+        flavor = more.pop("flavor", "a100-80g" if cards else "")
         return Ask(
             at=(now - timedelta(minutes=minutes)).replace(microsecond=0),
             tenant=tenant,
@@ -145,12 +165,12 @@ def asks_of_today(now: datetime) -> list[Ask]:
             name=name,
             pods=pods,
             cards=cards,
-            cpu=8 * cards or 32,
-            memory_gib=96 * cards or 128,
+            cpu=int(CPU_A_CARD.get(flavor, 8) * cards) or 32,
+            memory_gib=int(MEMORY_A_CARD_GIB.get(flavor, 96) * cards) or 128,
             duration_s=int(hours * 3600),
             max_runtime_s=more.pop("limit", int(hours * 5400)),
             outcome=more.pop("outcome", "succeeded"),
-            flavor=more.pop("flavor", "a100-80g" if cards else ""),
+            flavor=flavor,
             **more,
         )
 
@@ -167,4 +187,14 @@ def asks_of_today(now: datetime) -> list[Ask]:
         ask(45, "algo-b", "dev", "development", "dpo-mix-0412", 8, 8, 8),
         ask(30, "ext-d", "prod", "production", "customer-eval-05", 2, 8, 6, flavor="a100-80g@ext-d"),
         ask(20, "algo-b", "dev", "development", "vlm-align-h800", 2, 8, 9, flavor="h800-80g"),
+        ask(100, "algo-a", "prod", "production", "tokenizer-check", 1, 2, 14, flavor=MIG),
+        ask(92, "algo-b", "dev", "development", "notebook-judge", 1, 1, 12, flavor=MIG),
+        ask(88, "data-c", "batch", "batch", "embed-small-07", 1, 1, 10, flavor=MIG),
+        ask(75, "algo-b", "dev", "development", "prompt-bench-v4", 1, 4, 9, flavor=MIG),
+        ask(70, "algo-b", "dev", "development", "debug-session-rm", 1, HALF, 8, flavor=SHARED),
+        ask(66, "algo-b", "dev", "development", "debug-session-vlm", 1, QUARTER, 9, flavor=SHARED),
+        ask(64, "data-c", "batch", "batch", "quality-probe", 1, HALF, 11, flavor=SHARED),
+        ask(130, "algo-b", "ascend", "development", "port-llama-910", 1, 4, 16, flavor=ASCEND),
+        ask(118, "data-c", "ascend", "batch", "ascend-eval-sweep", 1, 4, 13, flavor=ASCEND),
+        ask(35, "algo-b", "ascend", "development", "op-bench-910", 1, 8, 5, flavor=ASCEND),
     ]

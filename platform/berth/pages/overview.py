@@ -72,4 +72,4 @@ def overview(request: PageRequest) -> HttpResponse:
 
 def _fill(state: ClusterState) -> Fill:
     loads = [load for pool in state.pools for load in pool.flavors]
-    return Fill(sum(load.held for load in loads), sum(load.total for load in loads))
+    return Fill(sum(load.in_cards(load.held) for load in loads), sum(load.in_cards(load.total) for load in loads))
