@@ -44,15 +44,18 @@ def _busiest(samples: Iterable[CardSample]) -> dict[int, int]:
 
 
 def _held_by(cluster: Cluster, readings: Iterable[CardUse]) -> list[CardSample]:
-    """A pod's reading is that of each of its cards. Pods of runs that are over, and strangers, have none of ours."""
+    """A pod's reading is that of each of its cards, of several instances on one card once. Pods of runs that are over, and strangers,
+    have none of ours.
+    """
     found = {(one.key.namespace, one.key.name, one.uid): one for one in readings}
     if not found:
         return []
     leases = Lease.objects.filter(closed_at__isnull=True, card__isnull=False, run__cluster=cluster).order_by("pk")
-    return [
+    samples = (
         CardSample(card, run, rank, one.at, one.utilisation_ppm, one.vram_mib)
         for card, run, rank, namespace, name, uid in leases.values_list(
             "card_id", "run_id", "pod__rank", "run__namespace", "pod__name", "pod__uid"
         )
         if (one := found.get((namespace, name, uid))) is not None
-    ]
+    )
+    return list(dict.fromkeys(samples))

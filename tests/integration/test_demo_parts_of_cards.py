@@ -10,8 +10,9 @@ from berth.demo.history import load_history
 from berth.demo.organisation import FULL
 from berth.demo.past import live_through
 from berth.demo.people import create_people
+from berth.demo.today import asks_of_today
 from berth.demo.virtual import start_machines, start_pods
-from berth.demo.workload import ASCEND, MIG, SHARED, asks_of_today
+from berth.demo.workload import ASCEND, MIG, SHARED
 from scheduling.control.loop import Loop
 from scheduling.control.observe import Observer
 from scheduling.models import Job, Lease, SegmentQuarantine, SimulatedNode, WaitReason

@@ -15,7 +15,8 @@ from scheduling.cluster.kube_nodes import read_node
 from scheduling.cluster.virtual import SetCardHealth
 from scheduling.control.adopting import adopt_nodes
 from scheduling.control.observed import SeenNode, node_document, read_node_document
-from scheduling.models import Card, Job, Lease, Node, Pod, SimulatedPod, WaitReason
+from scheduling.control.sampling import sample_cards
+from scheduling.models import Card, Job, Lease, Node, Pod, SimulatedPod, UtilisationHour, WaitReason
 from scheduling.selectors.node_facts import node_facts
 from scheduling.selectors.pool_load import pool_loads
 from scheduling.selectors.quota_lines import queue_quota_lines
@@ -245,3 +246,19 @@ def test_a_found_node_is_taken_in_by_the_profile_that_its_cards_are_cut_by(
     assert list(Card.objects.filter(node__in=found).values_list("flavor", "mode")) == [(flavor.pk, "mig")] * (
         4 if want else 0
     )
+
+
+def test_a_pod_on_several_instances_of_a_card_is_sampled_once_a_card(scene: Scene) -> None:
+    """Its hours count every instance that it holds: 90 s of two of three sevenths, at 60 %."""
+    cut(scene, cards=2)
+    job = instance(scene, scene.a_queue(3), 3, seconds=None, labels={"berth.dev/sim-utilisation": "0.6"})
+    scene.turn()
+    scene.go_on()
+
+    for _ in range(3):
+        scene.pass_time(45)
+        assert sample_cards() == 2
+
+    hour = UtilisationHour.objects.get(run_id=scene.run_of(job).pk)
+    assert hour.sampled_units_s == hour.held_units_s > 3 * 3000 * 90
+    assert hour.busy_units_s * 10 == hour.sampled_units_s * 6

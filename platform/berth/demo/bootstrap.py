@@ -17,8 +17,9 @@ from berth.demo.organisation import BILLING_ZONE, FULL, SCENARIOS, Organisation
 from berth.demo.past import live_through
 from berth.demo.people import SignIn, create_people, renew_sign_ins, write_sign_ins
 from berth.demo.scenes import running_in
+from berth.demo.today import asks_of_today
 from berth.demo.virtual import start_machines, start_pods
-from berth.demo.workload import ZONE, asks_between, asks_of_today
+from berth.demo.workload import ZONE, asks_between
 from berth.environment import running_services, sign_ins_file
 from tenants.models import AuditEvent, Tenant
 

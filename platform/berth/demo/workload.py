@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from berth.demo.organisation import BILLING_ZONE
@@ -122,8 +122,8 @@ def sample(habit: Habit, at: datetime, rng: random.Random, *, serial: int) -> As
         name=f"{rng.choice(habit.names)}-{at.astimezone(ZONE):%m%d}-{serial:04d}",
         pods=pods,
         cards=cards,
-        cpu=int(CPU_A_CARD.get(habit.flavor, 8) * cards) or 32,
-        memory_gib=int(MEMORY_A_CARD_GIB.get(habit.flavor, 96) * cards) or 128,
+        cpu=cpu_of(cards, habit.flavor),
+        memory_gib=memory_of(cards, habit.flavor),
         duration_s=duration,
         max_runtime_s=declared,
         outcome=outcome,
@@ -133,6 +133,16 @@ def sample(habit: Habit, at: datetime, rng: random.Random, *, serial: int) -> As
     )
 
 
+def cpu_of(cards: int | Decimal, flavor: str) -> int:
+    """Cores that go with a pod's cards; what a pod without any gets."""
+    return int(CPU_A_CARD.get(flavor, 8) * cards) or 32
+
+
+def memory_of(cards: int | Decimal, flavor: str) -> int:
+    """GiB that go with a pod's cards."""
+    return int(MEMORY_A_CARD_GIB.get(flavor, 96) * cards) or 128
+
+
 def _draw(rng: random.Random, mean: float) -> int:
     """A Poisson draw by Knuth's product of uniforms; means here are below ten."""
     count, product, limit = 0, rng.random(), 2.718281828459045**-mean
@@ -140,61 +150,3 @@ def _draw(rng: random.Random, mean: float) -> int:
         count += 1
         product *= rng.random()
     return count
-
-
-def asks_of_today(now: datetime) -> list[Ask]:
-    """What makes the opening worth a look: work that runs on past now, and jobs that wait, each for a reason of its own."""
-
-    def ask(
-        minutes: int,
-        tenant: str,
-        queue: str,
-        tier: str,
-        name: str,
-        pods: int,
-        cards: int | Decimal,
-        hours: float,
-        **more: Any,
-    ) -> Ask:
-        flavor = more.pop("flavor", "a100-80g" if cards else "")
-        return Ask(
-            at=(now - timedelta(minutes=minutes)).replace(microsecond=0),
-            tenant=tenant,
-            queue=queue,
-            tier=tier,
-            name=name,
-            pods=pods,
-            cards=cards,
-            cpu=int(CPU_A_CARD.get(flavor, 8) * cards) or 32,
-            memory_gib=int(MEMORY_A_CARD_GIB.get(flavor, 96) * cards) or 128,
-            duration_s=int(hours * 3600),
-            max_runtime_s=more.pop("limit", int(hours * 5400)),
-            outcome=more.pop("outcome", "succeeded"),
-            flavor=flavor,
-            **more,
-        )
-
-    return [
-        ask(190, "algo-a", "prod", "production", "llm-pretrain-70b", 12, 8, 40, rack=False),
-        ask(170, "algo-b", "dev", "development", "sft-qwen-72b-r3", 4, 8, 18),
-        ask(160, "algo-b", "dev", "development", "align-chat-v2", 2, 8, 14),
-        ask(150, "algo-b", "dev", "development", "distill-8b-long", 1, 8, 30, limit=None),
-        ask(140, "ext-d", "prod", "production", "customer-finetune-04", 1, 8, 20, flavor="a100-80g@ext-d"),
-        ask(120, "data-c", "batch", "batch", "embed-shards-11", 1, 4, 9),
-        ask(110, "data-c", "batch", "batch", "dedup-corpus-cc", 1, 0, 12),
-        ask(95, "algo-b", "dev", "development", "rm-train-h800", 1, 8, 16, flavor="h800-80g"),
-        ask(60, "algo-a", "prod", "production", "moe-ablation-4x", 4, 8, 12),
-        ask(45, "algo-b", "dev", "development", "dpo-mix-0412", 8, 8, 8),
-        ask(30, "ext-d", "prod", "production", "customer-eval-05", 2, 8, 6, flavor="a100-80g@ext-d"),
-        ask(20, "algo-b", "dev", "development", "vlm-align-h800", 2, 8, 9, flavor="h800-80g"),
-        ask(100, "algo-a", "prod", "production", "tokenizer-check", 1, 2, 14, flavor=MIG),
-        ask(92, "algo-b", "dev", "development", "notebook-judge", 1, 1, 12, flavor=MIG),
-        ask(88, "data-c", "batch", "batch", "embed-small-07", 1, 1, 10, flavor=MIG),
-        ask(75, "algo-b", "dev", "development", "prompt-bench-v4", 1, 4, 9, flavor=MIG),
-        ask(70, "algo-b", "dev", "development", "debug-session-rm", 1, HALF, 8, flavor=SHARED),
-        ask(66, "algo-b", "dev", "development", "debug-session-vlm", 1, QUARTER, 9, flavor=SHARED),
-        ask(64, "data-c", "batch", "batch", "quality-probe", 1, HALF, 11, flavor=SHARED),
-        ask(130, "algo-b", "ascend", "development", "port-llama-910", 1, 4, 16, flavor=ASCEND),
-        ask(118, "data-c", "ascend", "batch", "ascend-eval-sweep", 1, 4, 13, flavor=ASCEND),
-        ask(35, "algo-b", "ascend", "development", "op-bench-910", 1, 8, 5, flavor=ASCEND),
-    ]
