@@ -147,6 +147,7 @@ def running_platform(folder: Path, scenario: str, **settings: str) -> Iterator[P
             launcher.wait(DEADLINE_S)
         except subprocess.TimeoutExpired:
             launcher.kill()
+            launcher.wait(DEADLINE_S)
         said.close()
         print((folder / "said.txt").read_text())
 

@@ -68,8 +68,9 @@ def test_the_list_is_sorted_by_what_it_shows(admin_client: Client, flavor: Flavo
 
 def test_more_nodes_are_no_more_queries(admin_client: Client, flavor: Flavor) -> None:
     counts = []
-    for _page in range(2):
-        a_node(flavor=flavor, last_sign_at=WRITTEN)
+    for more in (1, 5):
+        for _node in range(more):
+            a_node(flavor=flavor, last_sign_at=WRITTEN)
         admin_client.get(LIST)
         with CaptureQueriesContext(
             connection,
@@ -77,4 +78,4 @@ def test_more_nodes_are_no_more_queries(admin_client: Client, flavor: Flavor) ->
             admin_client.get(LIST)
         counts.append(len(queries))
 
-    assert counts[0] == counts[1]
+    assert abs(counts[1] - counts[0]) <= 1, counts  # the process's copy of the clock's anchor may have grown old
