@@ -8,9 +8,11 @@ from django.utils.translation import gettext as _
 from berth.common.bodies import number
 from berth.common.reasons import wait_message, wait_step
 from berth.common.units import from_ppm
-from scheduling.api.amounts import amounts_document, cards, money
+from scheduling.api.amounts import amounts_document, cards, gib, money
 from scheduling.control.preview import Preview, instant
 from scheduling.control.preview_choices import Choice
+from scheduling.control.preview_memory import Memory
+from scheduling.control.preview_memory_words import memory_step, memory_text
 from scheduling.control.preview_places import Place
 from scheduling.control.preview_words import growth_text, stranded_text
 from scheduling.engine.plan import Wait
@@ -33,7 +35,28 @@ def preview_document(preview: Preview) -> dict[str, Any]:
         "wait": _wait(preview.wait),
         "placement": [_placement(place, preview.places) for place in preview.places],
         "choices": [_choice(choice, preview) for choice in preview.choices],
-        "suggestions": [] if preview.wait is None else [wait_step(preview.wait)],
+        "memory": None if preview.memory is None else _memory(preview.memory),
+        "suggestions": _suggestions(preview),
+    }
+
+
+def _suggestions(preview: Preview) -> list[str]:
+    steps = [] if preview.wait is None else [wait_step(preview.wait)]
+    if preview.memory is not None:
+        steps.append(memory_step(preview.memory))
+    return [step for step in steps if step]
+
+
+def _memory(memory: Memory) -> dict[str, Any]:
+    use = memory.use
+    return {
+        "job": use.job,
+        "run": use.run,
+        "had_gib": gib(use.had_mib),
+        "peak_gib": None if use.peak_mib is None else gib(use.peak_mib),
+        "ran_out": use.ran_out,
+        "enough_gib": None if memory.enough_mib is None else gib(memory.enough_mib),
+        "message": memory_text(memory),
     }
 
 

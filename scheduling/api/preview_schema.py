@@ -79,6 +79,16 @@ class ChoiceSchema(Fields):
     chosen = serializers.BooleanField(help_text="What the job would start on now.")
 
 
+class MemorySchema(Fields):
+    job = serializers.IntegerField(help_text="The newest job of the same name in the tenant with such a run.")
+    run = serializers.IntegerField(help_text="Its run's number.")
+    had_gib = NumberField(help_text="Of one card, or of the share's cap.")
+    peak_gib = NumberField(allow_null=True, help_text="Most in use on one card; null = no samples.")
+    ran_out = serializers.BooleanField(help_text="The run ended because the memory of its cards did.")
+    enough_gib = NumberField(allow_null=True, help_text="The peak with a tenth more, in whole GiB; null = not known.")
+    message = serializers.CharField()
+
+
 class PreviewSchema(Fields):
     admissible = serializers.BooleanField(help_text="Whether submitting it would be accepted.")
     problems = PreviewProblemSchema(many=True)
@@ -88,4 +98,7 @@ class PreviewSchema(Fields):
     wait = PreviewWaitSchema(allow_null=True, help_text="Why it would wait; null where it would start at once.")
     placement = PlacementSchema(many=True)
     choices = ChoiceSchema(many=True, help_text="Where roles accept several flavors: the fastest and the cheapest.")
+    memory = MemorySchema(
+        allow_null=True, help_text="What the last run of a job of this name had and used of its cards' memory (SCH-26)."
+    )
     suggestions = serializers.ListField(child=serializers.CharField())

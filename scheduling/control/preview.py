@@ -10,6 +10,7 @@ from berth.common.units import PPM
 from scheduling.control.planning import plan_cycle
 from scheduling.control.preview_choices import Choice, list_choices
 from scheduling.control.preview_cost import CostRange, Expected, estimate_cost
+from scheduling.control.preview_memory import Memory, judge_memory
 from scheduling.control.preview_places import Place, list_places
 from scheduling.engine.plan import Plan, Start, Wait
 from scheduling.engine.policy import PRESETS, Policy
@@ -52,6 +53,7 @@ class Preview:
     cost: CostRange | None = None
     places: tuple[Place, ...] = ()
     choices: tuple[Choice, ...] = ()
+    memory: Memory | None = None
 
     @property
     def admissible(self) -> bool:
@@ -87,6 +89,7 @@ def preview_job(user: User, body: Any, policy: Policy = PRESETS["default"]) -> P
         cost=estimate_cost(judged.job, judged.config, _expected(start)),
         places=() if start is None else list_places(asked, job, start, policy, to_ms(now)),
         choices=list_choices(snapshot, candidate, start, judged.job.queue.tenant_id, to_ms(now)),
+        memory=judge_memory(judged),
     )
 
 

@@ -127,6 +127,7 @@ class Job(models.Model):
             models.Index(fields=["tenant", "id"], condition=Q(cost_final=False), name="job_cost_open"),
             models.Index(fields=["tenant", "-id"]),
             models.Index(fields=["tenant", "state", "-id"]),
+            models.Index(fields=["tenant", "name", "-id"]),
             models.Index(fields=["queue", "-id"]),
             models.Index(fields=["user", "-id"]),
             GinIndex(fields=["labels"], name="job_labels", opclasses=["jsonb_path_ops"]),

@@ -9,6 +9,7 @@ from berth.common.reasons import amounts_text
 from scheduling.control.preview import Preview, instant
 from scheduling.control.preview_choices import FASTEST, Choice
 from scheduling.control.preview_cost import CostRange
+from scheduling.control.preview_memory_words import memory_step, memory_text
 from scheduling.control.preview_places import Place
 from scheduling.control.preview_words import growth_text, stranded_text
 from scheduling.engine.objective import CHEAPEST
@@ -67,6 +68,8 @@ class PreviewFace:
     borrowed_m: int
     places: tuple[PlaceFace, ...]
     choices: tuple[ChoiceFace, ...] = ()
+    memory: str = ""
+    memory_step: str = ""
 
     @property
     def starts_now(self) -> bool:
@@ -82,6 +85,8 @@ def face_of(preview: Preview) -> PreviewFace:
         borrowed_m=preview.borrowed_m,
         places=tuple(_place(place) for place in preview.places),
         choices=tuple(_choice(choice) for choice in preview.choices),
+        memory="" if preview.memory is None else memory_text(preview.memory),
+        memory_step="" if preview.memory is None else memory_step(preview.memory),
     )
 
 
