@@ -14,6 +14,7 @@ _PLAN = (
 SHORT = {
     "plan": (*_PLAN, "0"),
     "plan_borrowed": (*_PLAN, "0.3"),
+    "figures": ("-m", "benchmarks.figures"),
     "plan_profile": ("-m", "benchmarks.plan_profile"),
     "cycle": ("-m", "benchmarks.bench_cycle"),
     "submit": ("-m", "benchmarks.bench_submit", "--seconds", "60"),
@@ -38,6 +39,7 @@ FULL = {
     # Starts a control plane, which has to be built: only where everything is asked for, or this by name.
     "dispatch": ("-m", "benchmarks.bench_dispatch"),
     "plan_full": ("benchmarks/bench_plan.py", "--nodes", "12500", "--tenants", "1000", "--waiting", "50000", "--classes", "2000"),
+    "figures": ("-m", "benchmarks.figures", "--large"),
     "node_losses": ("-m", "benchmarks.node_losses"),
     "long_replay": ("benchmarks/long_replay.py",),
     "philly": ("-m", "benchmarks.philly"),

@@ -1,6 +1,6 @@
 """Draws bars from a result of a trace benchmark, for docs/trace-benchmarks.md.
 
-python -m benchmarks.trace_pictures philly|helios|thirty_to_seventy|kueue_shapes RESULT.json > docs/NAME.svg
+python -m benchmarks.trace_pictures philly|helios|thirty_to_seventy|kueue_shapes|figures RESULT.json > docs/NAME.svg
 """
 
 import json
@@ -39,11 +39,17 @@ def of_kueue_shapes(result: dict[str, Any]) -> tuple[str, Bars]:
     ]
 
 
+def of_figures(result: dict[str, Any]) -> tuple[str, Bars]:
+    rows = [(f"Berth, {each['what']} {each['small']} to {each['large']}", each["ratio"]) for each in result["sweeps"]]
+    return "A cold cycle with ten times as much takes as many times as long", [*rows, ("the goal", 12.0)]
+
+
 KINDS: dict[str, Callable[[dict[str, Any]], tuple[str, Bars]]] = {
     "philly": of_philly,
     "helios": of_helios,
     "thirty_to_seventy": of_thirty_to_seventy,
     "kueue_shapes": of_kueue_shapes,
+    "figures": of_figures,
 }
 
 
