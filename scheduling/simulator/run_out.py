@@ -24,6 +24,7 @@ from scheduling.engine.snapshot import Id, Snapshot
 from scheduling.engine.starts import placed_as
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules
+from scheduling.engine.topology import levels_crossed, slowdown_ppm
 from scheduling.engine.units import NEVER, ONE_PPM
 from scheduling.engine.vocabulary import Tier
 from scheduling.simulator.promised import Promise, promises_of
@@ -170,12 +171,15 @@ class RunOut:
         self._push(NEVER if used >= NEVER else at_ms + used, -1, begun)
 
     def _expected_on(self, begun: Begun) -> int:
-        """The expected run time on the cards it got, the slowest of which tell (SCH-20)."""
+        """The expected run time where it stands: the slowest of its cards tell (SCH-20), and the levels its pods are apart (SCH-11)."""
         expected_ms, flavors = self._expected_ms[begun.job], self._present.snapshot.flavors
         if expected_ms >= NEVER:
             return NEVER
         speed_ppm = min((flavors[ask.flavor].speed_ppm for ask, _ in begun.placed if ask.flavor >= 0), default=ONE_PPM)
-        return max(1, int(expected_ms) * ONE_PPM // speed_ppm)
+        nodes = {node for _, counts in begun.placed for node in counts}
+        crossed = levels_crossed(self._present.state.table, sorted(nodes)) if len(nodes) > 1 else ()
+        slowed_ppm = ONE_PPM + slowdown_ppm(crossed, self._present.policy.level_slowdown_ppm)
+        return max(1, int(expected_ms) * slowed_ppm // speed_ppm)
 
     def _advance(self) -> int:
         """To the next instant at which something ends; everything that ends there gives its cards and quota back."""

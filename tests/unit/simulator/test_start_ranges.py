@@ -65,6 +65,16 @@ def test_the_line_moves_up_one_after_another() -> None:
     assert found["j2"] == StartRange(24 * MINUTE, 80 * MINUTE, 160 * MINUTE)
 
 
+def test_a_gang_whose_pods_are_apart_is_expected_to_take_as_much_longer_as_its_levels_say() -> None:
+    """SCH-11: 50 minutes and 18 % for leaving the node are 59; at the earliest and likeliest, since the limit is twice that."""
+    found = ranges(
+        [entry("r", 8, LIMITED, pods=2, nodes="n0, n1")],
+        [entry("j1", 8, ", priority: 600, expected_runtime: 3000, max_runtime: 6000", pods=2), entry("j2", 8, pods=2)],
+    )
+
+    assert found["j2"] == StartRange((9 + 59) * MINUTE, (30 + 59) * MINUTE, 160 * MINUTE)
+
+
 def test_it_cannot_be_told_where_those_who_hold_the_cards_declare_no_run_time() -> None:
     found = ranges([entry("r0", 8, nodes="n0"), entry("r1", 8, LIMITED, nodes="n1")], [entry("j", 8, pods=2)])
 
