@@ -80,6 +80,8 @@ def _running(snapshot: Snapshot) -> dict[tuple[Id, int], CardUse]:
     pods, tenant_of, uses = snapshot.pods, tenants_by_queue(snapshot), dict[tuple[Id, int], CardUse]()
     queue_of = snapshot.running.queue.tolist()
     for row, indexes in enumerate(pods.cards):
+        if not indexes:
+            continue
         node = snapshot.nodes.ids[int(pods.node[row])]
         flavor = snapshot.flavors[int(pods.flavor[row])]
         queue = queue_of[int(pods.run[row])]
