@@ -27,6 +27,9 @@ IDLE_LIMIT_MS = 10_000
 LOCK_LIMIT_MS = 5_000
 BATCH = 2_000
 
+Each = Mapping[int, tuple["Cause", Mapping[str, Any]]]
+"""By id, why one of several moves and what else changes of it, on top of what changes of all."""
+
 
 class StaleEpochError(ConflictError):
     """Another leader has taken over: nothing of this transaction may be written."""
@@ -108,11 +111,13 @@ def move_jobs(
     cause: Cause,
     changes: Mapping[str, Any] | None = None,
     run_ids: Mapping[int, int] | None = None,
+    each: Each | None = None,
 ) -> list[int]:
     """Move the jobs that are in one of `old`, in order of id; returns their ids. `changes` are further columns (also expressions).
 
     A terminal state gets `ended_at` = the cause's instant unless `changes` says otherwise. A job that stops waiting loses its
-    current wait reason. `run_ids` names the run behind each move, for the record. Raises ValueError for a move no table allows.
+    current wait reason. `run_ids` names the run behind each move, for the record; `each` gives jobs causes and columns of their own.
+    Raises ValueError for a move no table allows.
     """
     olds = _checked(old, new, JOB_MOVES)
     values: dict[str, Any] = {"state": new.value, **(changes or {})}
@@ -121,13 +126,21 @@ def move_jobs(
     with transaction.atomic():
         found = _lock(Job.objects.filter(pk__in=list(job_ids), state__in=olds), "tenant_id")
         ids = [pk for pk, _state, _tenant in found]
-        _update(Job.objects.filter(pk__in=ids, state__in=olds), values, expected=len(ids))
+        _update(Job.objects.filter(state__in=olds), ids, values, each or {})
         if new not in WAITING:
             WaitReason.objects.filter(job_id__in=ids, until__isnull=True).update(until=cause.at)
         runs = run_ids or {}
         Transition.objects.bulk_create(
             [
-                _row("job", cause, job_id=pk, run_id=runs.get(pk), tenant_id=tenant, old=state, new=new.value)
+                _row(
+                    "job",
+                    _cause(pk, cause, each),
+                    job_id=pk,
+                    run_id=runs.get(pk),
+                    tenant_id=tenant,
+                    old=state,
+                    new=new.value,
+                )
                 for pk, state, tenant in found
             ],
             BATCH,
@@ -149,6 +162,7 @@ def move_runs(
     new: RunState,
     cause: Cause,
     changes: Mapping[str, Any] | None = None,
+    each: Each | None = None,
 ) -> list[int]:
     """Move the runs that are in one of `old`, in order of id; returns their ids. An ended run gets `ended_at` like a job."""
     olds = _checked(old, new, RUN_MOVES)
@@ -158,10 +172,10 @@ def move_runs(
     with transaction.atomic():
         found = _lock(Run.objects.filter(pk__in=list(run_ids), state__in=olds), "job_id", "job__tenant_id")
         ids = [pk for pk, _state, _job, _tenant in found]
-        _update(Run.objects.filter(pk__in=ids, state__in=olds), values, expected=len(ids))
+        _update(Run.objects.filter(state__in=olds), ids, values, each or {})
         Transition.objects.bulk_create(
             [
-                _row("run", cause, job_id=job, run_id=pk, tenant_id=tenant, old=state, new=new.value)
+                _row("run", _cause(pk, cause, each), job_id=job, run_id=pk, tenant_id=tenant, old=state, new=new.value)
                 for pk, state, job, tenant in found
             ],
             BATCH,
@@ -196,9 +210,17 @@ def _lock(rows: models.QuerySet[Any], *columns: str) -> list[Any]:
     return list(rows.order_by("pk").select_for_update(of=("self",)).values_list("pk", "state", *columns))
 
 
-def _update(rows: models.QuerySet[Any], values: Mapping[str, Any], *, expected: int) -> None:
-    if expected and (changed := rows.update(**values)) != expected:
-        raise RuntimeError(f"guarded update changed {changed} rows of {expected}")
+def _update(rows: models.QuerySet[Any], ids: Sequence[int], values: Mapping[str, Any], each: Each) -> None:
+    """Those without columns of their own in one statement, the others in one each."""
+    alike = [pk for pk in ids if pk not in each]
+    changed = rows.filter(pk__in=alike).update(**values) if alike else 0
+    changed += sum(rows.filter(pk=pk).update(**{**values, **each[pk][1]}) for pk in ids if pk in each)
+    if changed != len(ids):
+        raise RuntimeError(f"guarded update changed {changed} rows of {len(ids)}")
+
+
+def _cause(pk: int, cause: Cause, each: Each | None) -> Cause:
+    return each[pk][0] if each and pk in each else cause
 
 
 def _row(

@@ -4,7 +4,7 @@ One transaction for one batch of observations. A repeat changes nothing: pods' e
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -13,14 +13,15 @@ from django.db import transaction
 from berth.common.updating import update_rows
 from scheduling.cluster.names import parse_pod_name
 from scheduling.control.absorb_nodes import absorb_nodes
-from scheduling.control.ending import RUN_LIVE, RunEnd, close_pod_leases, end_run
+from scheduling.control.closing import close_pod_leases
+from scheduling.control.ending import RUN_LIVE, RunEnd, end_runs
 from scheduling.control.lock import Leadership
 from scheduling.control.loose_pods import give_up_joins
 from scheduling.control.observed import LISTED, NODE, POD, SeenPod, read_node_document, read_pod_document
 from scheduling.control.verdict import DELETED, ENDED_BY_SIGNAL, PodFacts, Verdict, VerdictKind, judge
 from scheduling.models import Job, Lease, Observation, Pod, Run
 from scheduling.states import EndReason, JobState, RunState
-from scheduling.transitions import CANCEL_GRACE, Cause, begin_stops, hold_epoch, lock_jobs, move_job, move_run
+from scheduling.transitions import CANCEL_GRACE, Cause, begin_stops, hold_epoch, lock_jobs, move_jobs, move_runs
 from tenants.models import Cluster
 
 BATCH = 5_000
@@ -71,10 +72,11 @@ def judge_runs(run_ids: Iterable[int], absorbed: Absorbed, *, now: datetime, epo
     pods: dict[int, list[Pod]] = {run.pk: [] for run in runs}
     for pod in Pod.objects.filter(run__in=runs).order_by("run_id", "rank", "pk"):
         pods[pod.run_id].append(pod)
+    verdicts = []
     for run in runs:
         _let_go_of_failed_joins(run, pods[run.pk], now)
-        verdict = judge(RunState(run.state), run.stop_reason, [_facts(pod) for pod in pods[run.pk]])
-        _carry_out(run, verdict, absorbed, now=now, epoch=epoch)
+        verdicts.append((run, judge(RunState(run.state), run.stop_reason, [_facts(pod) for pod in pods[run.pk]])))
+    _carry_out(verdicts, absorbed, now=now, epoch=epoch)
 
 
 def _let_go_of_failed_joins(run: Run, pods: Sequence[Pod], now: datetime) -> None:
@@ -195,31 +197,45 @@ def _facts(pod: Pod) -> PodFacts:
     )
 
 
-def _carry_out(run: Run, verdict: Verdict, absorbed: Absorbed, *, now: datetime, epoch: int) -> None:
-    reason = verdict.reason or EndReason.PLATFORM_FAULT
-    cause = Cause(reason=reason.value, at=now, message=verdict.message, epoch=epoch)
-    match verdict.kind:
-        case VerdictKind.RUNS:
-            _begin(run, verdict.at or now, Cause(reason="started", at=now, epoch=epoch))
-            absorbed.started.append(run.pk)
-        case VerdictKind.STOP:
-            _note_end(run, verdict)
-            absorbed.stopped += begin_stops([run.pk], stop_reason=reason, grace=CANCEL_GRACE, cause=cause)
-        case VerdictKind.END:
-            if end_run(RunEnd(run.pk, reason, verdict.message, verdict.exit_code), now=now, cause=cause):
-                absorbed.ended.append(run.pk)
-        case VerdictKind.KEEP:
-            pass
+def _carry_out(verdicts: Sequence[tuple[Run, Verdict]], absorbed: Absorbed, *, now: datetime, epoch: int) -> None:
+    """Runs that begin and runs that end are written together; a stop is rare and has a cause of its own."""
+    begun: dict[int, tuple[Run, datetime]] = {}
+    ends: list[tuple[RunEnd, Cause]] = []
+    for run, verdict in verdicts:
+        reason = verdict.reason or EndReason.PLATFORM_FAULT
+        cause = Cause(reason=reason.value, at=now, message=verdict.message, epoch=epoch)
+        match verdict.kind:
+            case VerdictKind.RUNS:
+                begun[run.pk] = run, verdict.at or now
+            case VerdictKind.STOP:
+                _note_end(run, verdict)
+                absorbed.stopped += begin_stops([run.pk], stop_reason=reason, grace=CANCEL_GRACE, cause=cause)
+            case VerdictKind.END:
+                ends.append((RunEnd(run.pk, reason, verdict.message, verdict.exit_code), cause))
+            case VerdictKind.KEEP:
+                pass
+    _begin(begun, Cause(reason="started", at=now, epoch=epoch))
+    absorbed.started += begun
+    absorbed.ended += end_runs(ends, now=now)
 
 
-def _begin(run: Run, at: datetime, cause: Cause) -> None:
-    """The gang is whole: from the instant its last pod started."""
+def _begin(begun: Mapping[int, tuple[Run, datetime]], cause: Cause) -> None:
+    """These gangs are whole: from the instant the last pod of each started."""
+    if not begun:
+        return
     starting = (RunState.ADMITTED, RunState.STARTING)
-    move_run(run.pk, old=starting, new=RunState.RUNNING, cause=cause, changes={"started_at": at})
-    changes: dict[str, object] = {"backoff_count": 0, "backoff_until": None, "backoff_message": ""}
-    if not Job.objects.filter(pk=run.job_id, started_at__isnull=False).exists():
-        changes["started_at"] = at
-    move_job(run.job_id, old=(JobState.STARTING,), new=JobState.RUNNING, cause=cause, changes=changes)
+    each_run = {pk: (cause, {"started_at": at}) for pk, (_run, at) in begun.items()}
+    move_runs(sorted(begun), old=starting, new=RunState.RUNNING, cause=cause, each=each_run)
+    at_of = {run.job_id: at for run, at in begun.values()}
+    first = Job.objects.filter(pk__in=at_of, started_at__isnull=True).values_list("pk", flat=True)
+    move_jobs(
+        sorted(at_of),
+        old=(JobState.STARTING,),
+        new=JobState.RUNNING,
+        cause=cause,
+        changes={"backoff_count": 0, "backoff_until": None, "backoff_message": ""},
+        each={pk: (cause, {"started_at": at_of[pk]}) for pk in first},
+    )
 
 
 def _note_end(run: Run, verdict: Verdict) -> None:

@@ -12,7 +12,7 @@ from django.db.models import Q
 from berth.common import clock
 from scheduling.control.absorb_cards import absorb_cards
 from scheduling.control.adopting import adopt_nodes
-from scheduling.control.ending import RunEnd, end_run
+from scheduling.control.ending import RunEnd, end_runs
 from scheduling.control.flapping import gone_at, quarantine_of
 from scheduling.control.loose_pods import drop_loose_pods
 from scheduling.control.observed import SeenNode
@@ -85,13 +85,13 @@ def _lose(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, ep
     drop_loose_pods(node, last_sign=last_sign, now=now)
     runs = Run.objects.filter(leases__node=node, leases__closed_at__isnull=True).exclude(state=RunState.ENDED.value)
     cause = Cause(reason=EndReason.NODE_LOST.value, at=now, message=f"{node.name}: {seen.lost}", epoch=epoch)
-    ended: list[int] = []
+    ends: list[tuple[RunEnd, Cause]] = []
     for run in runs.order_by("job_id").distinct():
         left = Pod.objects.filter(run=run, phase__in=OPEN_PHASES).exclude(uid="").exclude(node__state=Node.State.LOST)
         still_there = frozenset(left.values_list("pk", flat=True))
         end = RunEnd(run.pk, EndReason.NODE_LOST, cause.message, last_sign=last_sign, still_there=still_there)
-        if end_run(end, now=now, cause=cause):
-            ended.append(run.pk)
+        ends.append((end, cause))
+    ended = end_runs(ends, now=now)
     tell_node_lost(ended, node=node.name)
     outcome.ended += ended
 

@@ -1,31 +1,26 @@
-"""Ends runs: leases closed and cut into segments, loans ended, the job sent on, all in the transaction that ends the run.
+"""Ends runs: leases closed and cut into segments, loans ended, the jobs sent on, all in the transaction that ends the runs.
 
-Only the loop calls it, inside a transaction that holds the epoch. It must not talk to a cluster.
+Only the loop calls it, inside a transaction that holds the epoch. It must not talk to a cluster. Whatever ends together is written
+together: a rack that dies or a wave of short jobs is some dozen statements and two for each job.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import IntegrityError, transaction
-from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 from django.db.models import F
 
 from berth.common.alarm import ring
-from berth.common.updating import update_rows
+from scheduling.control.closing import Closing, close_leases
 from scheduling.control.requeue import next_state
-from scheduling.control.segments import FAULT, GRACE, Hold, Stretch, cut_hold
-from scheduling.models import Lease, LeaseSegment, Loan, Pod, Preemption, Run, SegmentQuarantine
-from scheduling.selectors.splits import split_changes_of
-from scheduling.services.queue_use import count_segments
-from scheduling.states import PLATFORM_FAULTS, EndReason, JobState, RunState
-from scheduling.transitions import Cause, lock_jobs, move_job, move_run
+from scheduling.models import Loan, Pod, Preemption, Run
+from scheduling.states import EndReason, JobState, RunState
+from scheduling.transitions import Cause, lock_jobs, move_jobs, move_runs
 
 RUN_LIVE = (RunState.ADMITTED, RunState.STARTING, RunState.RUNNING, RunState.STOPPING)
 JOB_HOLDING = (JobState.STARTING, JobState.RUNNING, JobState.STOPPING)
-NOT_ENDED = (Pod.Phase.PLANNED, Pod.Phase.PENDING, Pod.Phase.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,51 +37,55 @@ class RunEnd:
     still_there: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """A live run that ends, what it looked like before, and when."""
+
+    end: RunEnd
+    cause: Cause
+    run: Run
+    pods: Sequence[Pod]
+    started_at: datetime | None
+    ended_at: datetime
+
+
 def end_run(end: RunEnd, *, now: datetime, cause: Cause) -> bool:
     """End one run and send its job on. False when it had ended already: nothing is changed then (I6)."""
-    lock_jobs(Run.objects.filter(pk=end.run_id).values_list("job_id", flat=True))
-    run = Run.objects.select_related("job").select_for_update(of=("self",)).filter(pk=end.run_id).first()
-    if run is None or run.state == RunState.ENDED:
-        return False
-    pods = list(Pod.objects.filter(run=run).order_by("rank", "pk"))
-    ended_at = _end_instant(run, pods, end, now)
-    _close_leases(run, pods, end, now)
-    Loan.objects.filter(run=run, ended_at__isnull=True).update(ended_at=ended_at, why="returned")
-    preemption = Preemption.objects.filter(run=run).first()
-    changes: dict[str, Any] = {
-        "ended_at": ended_at,
-        "end_reason": end.reason.value,
-        "end_message": (end.message or run.end_message)[:1000],
-        "exit_code": run.exit_code if end.exit_code is None else end.exit_code,
-        "last_sign_at": end.last_sign or ended_at,
-        "fenced": end.last_sign is not None,
-    }
-    if run.started_at is None:
+    return bool(end_runs([(end, cause)], now=now))
+
+
+def end_runs(ends: Sequence[tuple[RunEnd, Cause]], *, now: datetime) -> list[int]:
+    """End these runs, each for its own cause, and send their jobs on; the ids of those that had not ended already, in order of id."""
+    asked = {end.run_id: (end, cause) for end, cause in ends}
+    if not asked:
+        return []
+    lock_jobs(Run.objects.filter(pk__in=asked).values_list("job_id", flat=True))
+    runs = Run.objects.select_related("job").select_for_update(of=("self",)).filter(pk__in=asked)
+    live = [run for run in runs.order_by("pk") if run.state != RunState.ENDED]
+    pods: dict[int, list[Pod]] = defaultdict(list)
+    for pod in Pod.objects.filter(run__in=live).order_by("rank", "pk"):
+        pods[pod.run_id].append(pod)
+    endings = [_ending(*asked[run.pk], run, pods[run.pk], now) for run in live]
+    close_leases([_closing(each) for each in endings], now=now)
+    _return_loans(endings)
+    evicted = {record.run_id: record for record in Preemption.objects.filter(run__in=live)}
+    _move(endings)
+    for each in endings:
+        if each.run.pk in evicted:
+            _settle_preemption(evicted[each.run.pk], each)
+    _send_jobs_on(endings)
+    if endings:
+        ring("billing.record_costs")
+    return [run.pk for run in live]
+
+
+def _ending(end: RunEnd, cause: Cause, run: Run, pods: Sequence[Pod], now: datetime) -> _Ending:
+    started_at = run.started_at
+    if started_at is None:
         gang = [pod for pod in pods if pod.in_gang and pod.released_at is None]
         starts = [pod.started_at for pod in gang if pod.started_at is not None]
-        changes["started_at"] = max(starts) if len(starts) == len(gang) and starts else None
-    move_run(run.pk, old=RUN_LIVE, new=RunState.ENDED, cause=cause, changes=changes)
-    if preemption is not None:
-        _settle_preemption(preemption, run, end, ended_at)
-    _send_job_on(run, end, changes["started_at"] if run.started_at is None else run.started_at, ended_at, cause)
-    ring("billing.record_costs")
-    return True
-
-
-def close_pod_leases(pods: Sequence[Pod], *, now: datetime) -> None:
-    """Give back what pods of live runs hold that have ended: the rest of the gang goes on without those cards."""
-    by_run: dict[int, list[Pod]] = defaultdict(list)
-    for pod in pods:
-        by_run[pod.run_id].append(pod)
-    for run in Run.objects.filter(pk__in=by_run).order_by("pk"):
-        end = RunEnd(run.pk, EndReason.SUCCEEDED)
-        _close_leases(run, by_run[run.pk], end, now)
-
-
-def close_lost_pods(run_id: int, pods: Sequence[Pod], *, last_sign: datetime, now: datetime) -> None:
-    """Give back what pods of a live run held on a node that is lost: charged to its last sign of life at most (BIL-05)."""
-    end = RunEnd(run_id, EndReason.NODE_LOST, last_sign=last_sign)
-    _close_leases(Run.objects.get(pk=run_id), pods, end, now)
+        started_at = max(starts) if len(starts) == len(gang) and starts else None
+    return _Ending(end, cause, run, pods, started_at, _end_instant(run, pods, end, now))
 
 
 def _end_instant(run: Run, pods: Sequence[Pod], end: RunEnd, now: datetime) -> datetime:
@@ -97,105 +96,66 @@ def _end_instant(run: Run, pods: Sequence[Pod], end: RunEnd, now: datetime) -> d
     return max([*finished, run.admitted_at]) if finished else now
 
 
-def _close_leases(run: Run, pods: Sequence[Pod], end: RunEnd, now: datetime) -> None:
-    leases = list(Lease.objects.filter(pod__in=pods, closed_at__isnull=True).order_by("pk"))
-    if not leases:
+def _closing(each: _Ending) -> Closing:
+    end = each.end
+    return Closing(each.run, each.pods, end.reason, last_sign=end.last_sign, still_there=end.still_there)
+
+
+def _return_loans(endings: Sequence[_Ending]) -> None:
+    ended_at = {each.run.pk: each.ended_at for each in endings}
+    lent = Loan.objects.filter(run__in=ended_at, ended_at__isnull=True).values_list("run_id", flat=True)
+    for run in sorted(set(lent)):
+        Loan.objects.filter(run=run, ended_at__isnull=True).update(ended_at=ended_at[run], why="returned")
+
+
+def _move(endings: Sequence[_Ending]) -> None:
+    if not endings:
         return
-    by_pod = {pod.pk: pod for pod in pods}
-    splits = split_changes_of(lease.pk for lease in leases)
-    of_run = _notice(run)
-    is_fault = end.reason in PLATFORM_FAULTS
-    never_whole = run.started_at is None and is_fault
-    segments: list[tuple[Lease, Stretch]] = []
-    for lease in leases:
-        pod = by_pod[lease.pod_id]
-        until, closed_at = _pod_end(pod, end, now)
-        notice_at, notice_kind = _first_notice(pod, of_run)
-        hold = Hold(
-            pod.started_at,
-            until,
-            closed_at,
-            notice_at,
-            notice_kind,
-            fault=never_whole or (pod.joined_at is not None and pod.phase == Pod.Phase.PENDING and is_fault),
-            borrowed=lease.borrowed,
-            splits=splits[lease.pk],
-        )
-        segments += [(lease, piece) for piece in cut_hold(hold)]
-        lease.closed_at = None if pod.pk in end.still_there else max(closed_at, lease.opened_at)
-    _store_segments(segments, now)
-    update_rows(leases, ["closed_at"])
-
-
-def _notice(run: Run) -> tuple[datetime | None, str]:
-    """From when on the run is no longer charged, and why: an eviction's grace, or a card that failed under it."""
-    if run.stop_reason == EndReason.CARD_FAILED:
-        return run.stopping_at, FAULT
-    return Preemption.objects.filter(run=run).values_list("notice_at", flat=True).first(), GRACE
-
-
-def _first_notice(pod: Pod, of_run: tuple[datetime | None, str]) -> tuple[datetime | None, str]:
-    """A pod may have been told to leave before the run was (SCH-10)."""
-    at, _kind = of_run
-    if pod.notice_at is None or (at is not None and at <= pod.notice_at):
-        return of_run
-    return pod.notice_at, GRACE
-
-
-def _pod_end(pod: Pod, end: RunEnd, now: datetime) -> tuple[datetime, datetime]:
-    """Until when the pod is charged at most, and when its card is free."""
-    finished = pod.finished_at or pod.last_sign_at or now
-    if end.last_sign is None:
-        return finished, finished
-    return min(end.last_sign, pod.finished_at or end.last_sign), pod.finished_at or now
-
-
-def _store_segments(segments: Sequence[tuple[Lease, Stretch]], now: datetime) -> None:
-    """All at once; where the database refuses, one by one, and what it refuses goes to quarantine (DESIGN section 4)."""
-    stored: list[LeaseSegment] = []
-    good = [entry for entry in segments if entry[1].start < entry[1].end]
-    bad = [(entry, "ends before it starts") for entry in segments if entry[1].start >= entry[1].end]
-    try:
-        with transaction.atomic():
-            stored = LeaseSegment.objects.bulk_create([_segment(*entry) for entry in good], batch_size=2000)
-    except IntegrityError:
-        for entry in good:
-            try:
-                with transaction.atomic():
-                    (segment := _segment(*entry)).save(force_insert=True)
-                stored.append(segment)
-            except IntegrityError as error:
-                bad.append((entry, str(error).partition("\n")[0]))
-    SegmentQuarantine.objects.bulk_create(
-        SegmentQuarantine(
-            lease=lease, kind=piece.kind, start_at=piece.start, end_at=piece.end, reason=why[:500], created_at=now
-        )
-        for (lease, piece), why in bad
-    )
-    count_segments([segment.pk for segment in stored], now=now)
-
-
-def _segment(lease: Lease, piece: Stretch) -> LeaseSegment:
-    return LeaseSegment(
-        lease=lease,
-        card_id=lease.card_id,
-        kind=piece.kind,
-        during=DateTimeTZRange(piece.start, piece.end, "[)"),
-        quantity=lease.quantity,
-        borrowed=piece.borrowed,
+    move_runs(
+        [each.run.pk for each in endings],
+        old=RUN_LIVE,
+        new=RunState.ENDED,
+        cause=endings[0].cause,
+        each={each.run.pk: (each.cause, _run_changes(each)) for each in endings},
     )
 
 
-def _settle_preemption(preemption: Preemption, run: Run, end: RunEnd, ended_at: datetime) -> None:
-    if end.reason is EndReason.SUCCEEDED:
+def _run_changes(each: _Ending) -> Mapping[str, Any]:
+    end, run = each.end, each.run
+    return {
+        "ended_at": each.ended_at,
+        "end_reason": end.reason.value,
+        "end_message": (end.message or run.end_message)[:1000],
+        "exit_code": run.exit_code if end.exit_code is None else end.exit_code,
+        "last_sign_at": end.last_sign or each.ended_at,
+        "fenced": end.last_sign is not None,
+        "started_at": each.started_at,
+    }
+
+
+def _settle_preemption(preemption: Preemption, each: _Ending) -> None:
+    if each.end.reason is EndReason.SUCCEEDED:
         outcome = Preemption.Outcome.FINISHED
     else:
-        outcome = Preemption.Outcome.FORCED if run.force_deleted_at is not None else Preemption.Outcome.LEFT
-    Preemption.objects.filter(pk=preemption.pk).update(outcome=outcome, left_at=ended_at)
+        forced = each.run.force_deleted_at is not None
+        outcome = Preemption.Outcome.FORCED if forced else Preemption.Outcome.LEFT
+    Preemption.objects.filter(pk=preemption.pk).update(outcome=outcome, left_at=each.ended_at)
 
 
-def _send_job_on(run: Run, end: RunEnd, started_at: datetime | None, ended_at: datetime, cause: Cause) -> None:
-    job = run.job
+def _send_jobs_on(endings: Sequence[_Ending]) -> None:
+    """Each job to where its run's end leads, those that go the same way together."""
+    onward: dict[JobState, dict[int, tuple[Cause, Mapping[str, Any]]]] = defaultdict(dict)
+    for each in endings:
+        state, changes = _onward(each)
+        onward[state][each.run.job_id] = (each.cause, changes)
+    for state, jobs in sorted(onward.items()):
+        first, _changes = next(iter(jobs.values()))
+        move_jobs(sorted(jobs), old=JOB_HOLDING, new=state, cause=first, each=jobs)
+
+
+def _onward(each: _Ending) -> tuple[JobState, Mapping[str, Any]]:
+    """The job's next state and what else changes with it."""
+    job, end, run = each.run.job, each.end, each.run
     onward = next_state(
         end.reason,
         cancel_asked=job.cancel_asked_at is not None,
@@ -204,16 +164,20 @@ def _send_job_on(run: Run, end: RunEnd, started_at: datetime | None, ended_at: d
         refusals=job.backoff_count,
     )
     changes: dict[str, Any] = {}
-    if job.started_at is None and started_at is not None:
-        changes["started_at"] = started_at
+    if job.started_at is None and each.started_at is not None:
+        changes["started_at"] = each.started_at
     if onward.state is JobState.QUEUED:
         changes |= _requeue_changes(end, uses_restart=onward.uses_restart)
         if onward.backoff is not None:
             wait = max(onward.backoff, end.backoff or timedelta(0))
-            changes |= {"backoff_until": cause.at + wait, "backoff_message": (end.message or run.end_message)[:1000]}
+            message = (end.message or run.end_message)[:1000]
+            changes |= {"backoff_until": each.cause.at + wait, "backoff_message": message}
     else:
-        changes |= {"ended_at": max(ended_at, job.submitted_at), "end_reason": _job_end_reason(end, onward.state).value}
-    move_job(job.pk, old=JOB_HOLDING, new=onward.state, cause=cause, changes=changes)
+        changes |= {
+            "ended_at": max(each.ended_at, job.submitted_at),
+            "end_reason": _job_end_reason(end, onward.state).value,
+        }
+    return onward.state, changes
 
 
 def _job_end_reason(end: RunEnd, state: JobState) -> EndReason:

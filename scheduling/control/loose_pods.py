@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db.models import Q
 
 from scheduling.control.apply_resizes import record_resize
-from scheduling.control.ending import close_lost_pods
+from scheduling.control.closing import close_lost_pods
 from scheduling.models import Node, Pod, Run
 from scheduling.states import EndReason, RunState
 from scheduling.transitions import CANCEL_GRACE, lock_jobs
