@@ -24,6 +24,7 @@ SHORT = {
     "helios": ("-m", "benchmarks.helios", "--days", "3"),
     "thirty_to_seventy": ("-m", "benchmarks.thirty_to_seventy", "--days", "2"),
     "kueue_shapes": ("-m", "benchmarks.kueue_shapes", "--cohorts", "1"),
+    "kueue_live": ("-m", "benchmarks.kueue_live", "--cohorts", "1"),
     "openb": ("-m", "benchmarks.openb", "--lists", "default", "--orders", "3"),
     "time_sharing": (
         "-m",
@@ -46,6 +47,7 @@ FULL = {
     "helios": ("-m", "benchmarks.helios"),
     "thirty_to_seventy": ("-m", "benchmarks.thirty_to_seventy"),
     "kueue_shapes": ("-m", "benchmarks.kueue_shapes"),
+    "kueue_live": ("-m", "benchmarks.kueue_live"),
     # Fifteen to forty minutes, by the number of cores.
     "openb": ("-m", "benchmarks.openb"),
     # About an hour of one core; turns of 120 s on traces of nine months would take many.
