@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scheduling.models import NodeDomain
+from scheduling.models import Job, NodeDomain
 from tenants.models import Flavor, Queue, User
 from tenants.permissions import Action, can
 
@@ -63,3 +63,10 @@ def submit_choices(user: User) -> SubmitChoices:
         ),
         levels=tuple(dict.fromkeys(level for _rank, level in levels)),
     )
+
+
+def last_queue_of(user: User) -> tuple[str, str] | None:
+    """(tenant, queue) of the newest job that the person submitted; None before the first."""
+    newest = Job.objects.filter(user=user).order_by("-id")
+    found = newest.values_list("queue__tenant__slug", "queue__name").first()
+    return None if found is None else (str(found[0]), str(found[1]))

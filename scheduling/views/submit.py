@@ -18,7 +18,7 @@ from scheduling.control.preview import preview_job
 from scheduling.models import Job
 from scheduling.selectors.freshness import current_freshness
 from scheduling.selectors.job_page import visible_job
-from scheduling.selectors.submit_choices import submit_choices
+from scheduling.selectors.submit_choices import last_queue_of, submit_choices
 from scheduling.services.clone import body_of
 from scheduling.services.job_body import body_from_yaml, body_to_yaml
 from scheduling.services.submit import submit_job
@@ -118,7 +118,7 @@ def _page(request: PageRequest, body: Body, *, face: str, text: str | None = Non
 
 
 def _opened_with(request: PageRequest) -> Body:
-    """A clone's body, or an empty one for the first queue of the chosen tenant."""
+    """A clone's body, or an empty one for the queue that the person used last, else the first, of the chosen tenant."""
     cloned = _cloned(request, request.GET.get("clone", ""))
     if cloned is not None:
         return body_of(cloned)
@@ -126,7 +126,11 @@ def _opened_with(request: PageRequest) -> Body:
     choices = submit_choices(request.user).queues
     mine = [choice for choice in choices if tenant is None or choice.tenant == tenant.slug] or list(choices)
     body = empty_body()
-    return {"tenant": mine[0].tenant, "queue": mine[0].name, **body} if mine else body
+    if not mine:
+        return body
+    last = last_queue_of(request.user)
+    chosen = next((choice for choice in mine if (choice.tenant, choice.name) == last), mine[0])
+    return {"tenant": chosen.tenant, "queue": chosen.name, **body}
 
 
 def _cloned(request: PageRequest, source: str) -> Job | None:

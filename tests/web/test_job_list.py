@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.web.conftest import PHONE, SignIn
@@ -84,3 +85,19 @@ def test_on_a_phone_rows_keep_state_name_cards_reason_and_time(scene: Scene, sig
     row = page.locator(f"#job-{job.pk}")
     for text in ("running", "sft-qwen-72b-r3", "16", "loan until", "2 h 13 min"):
         expect(row.get_by_text(text).first).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [800, 1024, 1280, 1440])
+def test_the_list_fits_windows_of_every_width(scene: Scene, sign_in: SignIn, width: int) -> None:
+    """With long names of cards and instants of another day: what has no room is on the job's own page."""
+    long = scene.flavor
+    long.name = "h100-80g-sxm5-shared"
+    long.save(update_fields=["name"])
+    job = add_job(scene, "algo-b", "align-qwen-72b-1201-0624", cards=8, pods=2, state="running", ago=4000)
+    add_run(scene, job, borrowed=8)
+    page = sign_in("algo-b-member", "/jobs/")
+
+    page.set_viewport_size({"width": width, "height": 800})
+
+    expect(page.locator(f"#job-{job.pk}")).to_contain_text("loan until")
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0

@@ -52,7 +52,7 @@ def member(small_world: Scene) -> Client:
 
 @pytest.mark.parametrize(
     ("path", "most"),
-    [("/", 45), ("/jobs/", 22), ("/quota/", 24), ("/queues/algo-b/dev/", 36), ("/statements/", 10), ("/submit/", 14)],
+    [("/", 45), ("/jobs/", 22), ("/quota/", 24), ("/queues/algo-b/dev/", 36), ("/statements/", 10), ("/submit/", 15)],
 )
 def test_a_page_costs_as_much_with_three_times_as_much_on_it(
     small_world: Scene, member: Client, path: str, most: int

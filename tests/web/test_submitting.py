@@ -74,6 +74,16 @@ def test_all_problems_are_told_at_once_with_links_and_input_is_kept(scene: Scene
     expect(page.locator("#field-image")).to_be_focused()
 
 
+def test_the_form_opens_on_the_queue_that_the_person_used_last(scene: Scene, sign_in: SignIn) -> None:
+    used = scene.queues["algo-b"]
+    type(used).objects.create(name="aaa", tenant=used.tenant, pool=used.pool)
+    add_job(scene, "algo-b", "used-before")
+
+    page = sign_in("algo-b-member", "/submit/")
+
+    expect(page.locator("#field-queue")).to_have_value(f"algo-b/{used.name}")
+
+
 def test_form_and_yaml_are_one_body_and_lose_nothing(scene: Scene, sign_in: SignIn) -> None:
     page = sign_in("algo-b-member", "/submit/")
     fill(page, name="two-faces", gpu="8", image="registry.example/train:1")

@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo
 
 from django import template
 from django.utils import timezone
-from django.utils.translation import get_language
+from django.utils.translation import get_language, ngettext
 
 from berth.common import clock as business
-from berth.common.units import from_milli, mib_to_gib
+from berth.common.reasons import amounts_text
+from berth.common.units import MILLI, from_milli, mib_to_gib
 from berth.pages import numbers, times
 
 register = template.Library()
@@ -36,6 +37,18 @@ def pod_range(role: Any) -> str:
 def cards(milli: int | None) -> str:
     """Milli-cards as cards: 0.25, 32."""
     return numbers.UNKNOWN if milli is None else numbers.quantity(from_milli(milli))
+
+
+@register.filter
+def some_cards(milli: int) -> str:
+    """Milli-cards with the word for them: 1 card, 0.25 cards, 32 cards."""
+    return amounts_text({"gpu": milli})
+
+
+@register.filter
+def card_word(milli: int | None) -> str:
+    """The word alone, for where the number stands out before it."""
+    return ngettext("card", "cards", 1 if milli == MILLI else 2)
 
 
 @register.filter
