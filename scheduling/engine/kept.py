@@ -10,7 +10,7 @@ from itertools import product
 
 from scheduling.engine.asks import Option
 from scheduling.engine.classes import ClassBook, JobClass
-from scheduling.engine.fit import Fit, Verdict, commit_start, end_of, find_start
+from scheduling.engine.fit import Fit, Verdict, commit_start, end_of, find_start, within_pool_share
 from scheduling.engine.placement import Placed, cards_on, nodes_of, place_gang
 from scheduling.engine.plan import Release, Reserve
 from scheduling.engine.quota import Amount
@@ -68,8 +68,9 @@ class Promises:
 
     def _allows(self, job_class: JobClass, option: Option) -> bool:
         use = self._state.quota_after
-        standing = self._rules.standing(use, job_class, option.amounts)
-        return standing != Standing.BARRED and use.allows(job_class.leaf, option.amounts)
+        if self._rules.standing(use, job_class, option.amounts) == Standing.BARRED:
+            return False
+        return use.allows(job_class.leaf, option.amounts) and within_pool_share(self._state, job_class, option)
 
     def _kept(self, job: int, job_class: JobClass, placed: Placed, amounts: tuple[Amount, ...]) -> Kept:
         return Kept(job, job_class, placed, amounts, self._state.freed_ms(placed))

@@ -58,8 +58,6 @@ def _wait_in(scene: Drawn, preset: str, wait: Wait) -> Wait | None:
 
 def _is_next(scene: Drawn, old: Wait, new: Wait) -> bool:
     """Whether what bars the job now is another thing than what barred it before."""
-    if new.code == WaitCode.KEPT_FOR_PREEMPTED == old.code:
-        return new.reserved_start_ms == NOW_MS  # What a file kept, and something else than its cards still bars.
     if old.code == WaitCode.FAIR_SHARE or new.code == WaitCode.KEPT_FOR_PREEMPTED:
         return new.code != old.code
     if new.code in QUOTA and (old.code in {*BUSY, WaitCode.TOPOLOGY} or not new.holders):

@@ -99,6 +99,18 @@ def test_a_promise_that_quota_no_longer_covers_is_released() -> None:
     assert codes(plan) == {"j": "impossible"}
 
 
+def test_a_promise_that_the_queues_share_of_the_pool_no_longer_covers_is_released() -> None:
+    """The share was lowered since: half of the pool's eight cards, three of which the queue's own run holds."""
+    world = World(nodes=1).tenant("a").queue("a/main", nominal=8, fields={"max_pool_share_ppm": 500_000})
+    world.running("r", "a", gpu=3, nodes=["n000"]).pending("j", "a", gpu=2).kept("k1", "j", ["n000"])
+
+    plan = world.plan()
+
+    assert [(release.reservation, release.why) for release in plan.releases] == [("k1", "cannot-be-kept")]
+    wait = wait_of(plan, "j")
+    assert (wait.code, wait.detail) == ("quota-borrow-limit", "max-pool-share")
+
+
 def test_two_shares_kept_on_one_card_do_not_wait_for_each_other() -> None:
     """SCH-13: the card is opened by the first of them, in the picture of now as in that of after."""
     world = World(nodes=1, gpus=1).tenant("a", nominal=1)
