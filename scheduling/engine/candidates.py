@@ -61,6 +61,8 @@ class CandidateBook:
         self._submit_ms: list[int] = running.submit_ms.tolist()
         self._saved_ms: list[int] = np.maximum(running.start_ms, running.last_checkpoint_ms).tolist()
         self._loan_expires_ms: list[int] = running.loan_expires_ms.tolist()
+        self._unlent: dict[int, tuple[int, ...]] = {}
+        """By tenant, the columns of which its cohort could lend nothing even if it were idle."""
         self._flat: bool | None = None
         elastic = {index for index, shape in enumerate(state.snapshot.shapes) if is_elastic(shape)}
         self.elastic_shapes = elastic if elastic and state.runs.runs_of(elastic) else set[int]()
@@ -143,7 +145,7 @@ class CandidateBook:
     def _place(self, tenant: int) -> None:
         """Move a tenant to where it belongs among the borrowers, or out of them."""
         share, old = self.share(tenant), self._rank_of.get(tenant)
-        line = self._line(tenant) if share and share[-1] else []
+        line = self._line(tenant) if share and (share[-1] or self._is_above(tenant)) else []
         rank = (not line[0].expired, share, line[0].key) if line else None
         if rank == old:
             return
@@ -153,6 +155,16 @@ class CandidateBook:
         if rank is not None:
             self._rank_of[tenant] = rank
             insort(self._ranked, (rank, tenant))
+
+    def _is_above(self, tenant: int) -> bool:
+        """Above its quota though its share says nothing: limits were lowered since, and its cohort has nothing left to lend."""
+        columns = self._unlent.get(tenant)
+        if columns is None:
+            tree = self._state.tree
+            parent, axes = tree.parent[tenant], tree.limited_axes
+            unlent = (own for axis, own in axes if not tree.lendable(parent, axis, own))
+            columns = self._unlent[tenant] = tuple(column for own in unlent for column in own)
+        return bool(columns) and any(self._state.quota_after.borrows(tenant, column) for column in columns)
 
     def _runs(self) -> dict[int, list[int]]:
         """By tenant, the runs that might have been asked when the first claim of the cycle did."""
