@@ -39,7 +39,8 @@ def reason_to_take(state: State, guards: Guards, ask: Claim, candidate: Candidat
     if candidate.tenant == asker.tenant:
         if candidate.tier == Tier.BATCH:
             return PreemptReason.YIELD
-        if ask.own and candidate.tier < asker.tier and stands_above(state, asker.tenant, ask, with_ask=True):
+        lower = candidate.tier < asker.tier
+        if ask.own and lower and stands_above(state, asker.tenant, ask, level=candidate.tier, with_ask=True):
             return of_nominal(candidate)
     if _reclaims(state, ask, candidate):
         return of_nominal(candidate)
@@ -100,7 +101,7 @@ def stands_above(state: State, index: int, ask: Claim, *, level: int = 0, with_a
             continue
         held = use.at(index, column, level)
         if with_ask:
-            held += use.arriving(ask.job_class.leaf, index, column, amount, 0)
+            held += use.arriving(ask.job_class.leaf, index, column, amount, level)
         if held > tree.subtree[index][column]:
             return True
     return False
