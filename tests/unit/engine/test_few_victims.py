@@ -1,6 +1,21 @@
 """SCH-17 where taking in order leads nowhere, or takes more than it needs: scenes that trying everything on tiny clusters brought up."""
 
-from tests.unit.engine.builders import World, evicted
+from tests.unit.engine.builders import World, evicted, wait_of
+
+
+def test_a_gang_leaves_last_where_its_whole_would_use_up_what_its_tenant_holds_above_nominal() -> None:
+    """b is 5 above: `part` may go, and then the whole gang, but not the gang first. Seven others stand where nobody finds room."""
+    world = World(nodes=3).tenant("a", nominal=16).tenant("b", nominal=14)
+    world.running("gang", "b", gpu=4, nodes=["n000", "n001"], checkpoint=1).running("part", "b", gpu=4, nodes=["n000"])
+    world.running("p1", "a", gpu=4, tier="production", nodes=["n001"])
+    world.running("p2", "a", gpu=1, tier="production", nodes=["n002"])
+    for place in range(7):
+        world.running(f"s{place}", "b", gpu=1, nodes=["n002"])
+
+    plan = world.pending("j", "a", gpu=8).plan()
+
+    assert set(evicted(plan)) == {"gang", "part"}
+    assert wait_of(plan, "j").kept == ("n000",)
 
 
 def test_nominal_is_taken_back_where_limits_were_lowered_until_nobody_lends() -> None:
