@@ -53,7 +53,7 @@ class Timeline:
         state = self._state
         ends = self._of_runs()
         ends += [
-            _sum(state.runs, max(at_ms, state.now_ms), (run,))
+            _sum(state.runs, max(min(at_ms, state.runs.ends_ms[run]), state.now_ms), (run,))
             for run, at_ms in enumerate(state.leaving_ms)
             if at_ms < NEVER
         ]

@@ -136,7 +136,8 @@ def heads_allow(state: State, rules: TierRules, job_class: JobClass, amounts: Se
             continue
         if not head.quota.allows(job_class.leaf, amounts):
             return False
-        if job_class.tier == Tier.PRODUCTION and rules.standing(head.quota, job_class, amounts) == Standing.BARRED:
+        only_nominal = job_class.tier == Tier.PRODUCTION or not state.policy.borrowing
+        if only_nominal and rules.standing(head.quota, job_class, amounts) == Standing.BARRED:
             return False
     return True
 

@@ -98,3 +98,24 @@ def test_an_overdue_run_is_expected_to_end_now() -> None:
     world = World(nodes=1).tenant("a", nominal=64).running("r", "a", gpu=8, nodes=["n000"], started=900, limit=100)
 
     assert wait_of(world.pending("j", "a", gpu=8).plan(), "j").reserved_start_ms == 1_000_000_000
+
+
+def test_a_run_that_has_notice_ends_by_its_own_limit_where_that_comes_first() -> None:
+    world = World(nodes=1).tenant("a", nominal=8).tenant("b", nominal=8)
+    world.running("r", "a", gpu=8, nodes=["n000"], started=100, limit=200, leaving_in=250)
+
+    plan = world.pending("head", "b", gpu=8, tier="batch").plan()
+
+    assert wait_of(plan, "head").reserved_start_ms == 1_000_100_000
+
+
+def test_where_nobody_may_borrow_a_later_job_does_not_take_the_nominal_that_a_head_is_promised() -> None:
+    """Of nominal 3 the head needs all when `short` has ended; cards would be there for both."""
+    world = World(nodes=1).tenant("a", nominal=3).tenant("b", nominal=5)
+    world.running("short", "a", gpu=2, nodes=["n000"], started=100, limit=200)
+    world.pending("head", "a", gpu=3, submitted=900).pending("late", "a", gpu=1)
+
+    plan = world.plan("static-quota")
+
+    assert wait_of(plan, "head").reserved_start_ms == 1_000_100_000
+    assert codes(plan)["late"] == "reserved"
