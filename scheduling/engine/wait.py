@@ -365,7 +365,10 @@ class ReasonBook:
         if kept is None:
             placed = place_gang(state.usable, option.gang, job_class.shape, pool=job_class.pool)
             kept = self._kept[shared] = placed is None
-        promised = not state.quota_after.allows(job_class.leaf, option.amounts)
+        use = state.quota_after
+        promised = not use.allows(job_class.leaf, option.amounts) or (
+            self._rules.standing(use, job_class, option.amounts) == Standing.BARRED
+        )
         if not (kept or promised or (job_class.blocked_from_ms <= NEVER and state.heads)):
             return self.others_first(job_class)
         return self._reserved(job_class, option)

@@ -1,6 +1,7 @@
 """SCH-17 where taking in order leads nowhere, or takes more than it needs: scenes that trying everything on tiny clusters brought up."""
 
-from tests.unit.engine.builders import World, evicted, wait_of
+from scheduling.engine.vocabulary import WaitCode
+from tests.unit.engine.builders import World, codes, evicted, wait_of
 
 
 def test_a_gang_leaves_last_where_its_whole_would_use_up_what_its_tenant_holds_above_nominal() -> None:
@@ -33,3 +34,17 @@ def test_development_that_fits_nominal_beside_the_production_does_not_leave_for_
     world.running("batch", "a", gpu=2, tier="batch", nodes=["n000"]).node("n001", gpus=0)
 
     assert not evicted(world.pending("j", "a", gpu=4, tier="production").plan())
+
+
+def test_a_job_whose_nominal_is_promised_to_another_is_told_so_and_not_to_wait_its_turn() -> None:
+    world = World(nodes=2, gpus=4).tenant("a", nominal=4, lending=0).tenant("b", nominal=4)
+    world.running("r", "a", gpu=3, priority=100, nodes=["n000"]).running(
+        "b0", "b", gpu=1, tier="production", nodes=["n001"]
+    )
+
+    plan = world.pending("first", "a", gpu=4, tier="production").pending("second", "a", gpu=1, tier="production").plan()
+
+    assert codes(plan)["first"] == WaitCode.KEPT_FOR_PREEMPTED
+    wait = wait_of(plan, "second")
+    assert (wait.code, wait.short) == (WaitCode.RESERVED, {"gpu": 1000})
+    assert [holder.job for holder in wait.holders] == ["first"]
