@@ -15,10 +15,11 @@ from scheduling.engine.order import Contest
 from scheduling.engine.reservations import beside_kept
 from scheduling.engine.shrink import shrink_for
 from scheduling.engine.starvation import AgedBatch, keep_idle
-from scheduling.engine.state import Head, State
+from scheduling.engine.state import Head, Started, State
 from scheduling.engine.tiers import TierRules
 from scheduling.engine.time_share import TimeShare
 from scheduling.engine.turns import PLAIN
+from scheduling.engine.units import NEVER
 from scheduling.engine.victims import claim
 from scheduling.engine.watermark import may_start
 
@@ -47,6 +48,8 @@ class Decider:
     _heads: dict[int, int] = field(default_factory=dict)
     _kept_idle: dict[tuple[int, int], int] = field(default_factory=dict)
     _stopped_pools: set[int] = field(default_factory=set)
+    _gave_quota: bool = False
+    """Whether borrowers that stepped back gave up more quota than was taken."""
 
     def run(self) -> None:
         now_ms, limits = self.state.now_ms, self.state.snapshot.pending.limit_ms.tolist()
@@ -71,6 +74,44 @@ class Decider:
                 or self._take_turn(job, job_class)
             ):
                 self._wait(job, job_class)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Who steps back or leaves may give up more than is taken: whoever can start with the rest does not wait for the next cycle."""
+        state, failed, started = self.state, self.verdict_of.keys(), set[int]()
+        cards, anything = state.has_loosened()
+        if self._gave_quota or cards:
+            again = set(failed)
+        else:
+            again = {each for each in state.late if _has_quota_after(state, each)} if state.victims else set()
+            again |= {each for each in failed if anything and not each.options[0].cards_m}
+        again -= self.impossible.keys()
+        if not again:
+            return
+        for job_class in again:
+            job_class.blocked_from_ms = job_class.smaller_blocked_from_ms = NEVER + 1
+        for job in self.waiting:
+            job_class = self.contest.class_of(job)
+            if job_class not in again or job in state.kept or job in self.behind:
+                continue
+            if self._start_after_all(job, job_class):
+                started.add(job)
+            elif not job_class.blocked_from_ms:
+                again.discard(job_class)
+        self.waiting = [job for job in self.waiting if job not in started]
+
+    def _start_after_all(self, job: int, job_class: JobClass) -> bool:
+        """A head does not stand in its own way."""
+        heads, head = self.state.heads, self.head_of.get(job)
+        place = next((at for at, each in enumerate(heads) if each is head), -1)
+        if head is not None:
+            del heads[place]
+        if self._start(job, job_class) or self._start_smaller(job, job_class):
+            self.head_of.pop(job, None)
+            return True
+        if head is not None:
+            heads.insert(place, head)
+        return False
 
     def _tried_all(self, job: int, job_class: JobClass) -> bool:
         """Most waiting jobs: another of the class, at least as short, found no room and nobody who could make any."""
@@ -117,6 +158,7 @@ class Decider:
             self.waiting.append(start.job)
             self.contest.replay(start.job_class)
         if stepped_back:
+            self._gave_quota |= _gives_more(stepped_back, state.started[-1])
             self._spend(job, job_class)
         return bool(stepped_back)
 
@@ -241,3 +283,15 @@ class Decider:
                 keep_idle(self.state, self.rules, job, job_class)
             if self.aged.goes_ahead(job_class):
                 self.aged.spend(job_class)
+
+
+def _gives_more(given: Sequence[Started], taken: Started) -> bool:
+    left = dict(taken.amounts)
+    for start in given:
+        for column, amount in start.amounts:
+            left[column] = left.get(column, 0) - amount
+    return min(left.values(), default=0) < 0
+
+
+def _has_quota_after(state: State, job_class: JobClass) -> bool:
+    return any(state.quota_after.allows(job_class.leaf, option.amounts) for option in job_class.options)

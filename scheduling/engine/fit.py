@@ -109,7 +109,10 @@ def _try(
 def _has_quota(state: State, rules: TierRules, job_class: JobClass, option: Option) -> bool:
     """Now and once everybody who leaves has left."""
     leaf, amounts = job_class.leaf, option.amounts
-    if not state.quota.allows(leaf, amounts) or not state.quota_after.allows(leaf, amounts):
+    if not state.quota.allows(leaf, amounts):
+        return False
+    if not state.quota_after.allows(leaf, amounts):
+        state.late.add(job_class)
         return False
     if is_barred_now(state, rules, job_class, amounts):
         return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scheduling.engine.asks import PodAsk, total_charge
 from scheduling.engine.classes import JobClass
-from scheduling.engine.free import Leftover, Limits, common, shifted
+from scheduling.engine.free import Free, Leftover, Limits, common, shifted
 from scheduling.engine.nodes import NodeBook, NodeTable
 from scheduling.engine.placement import Placed
 from scheduling.engine.policy import Policy
@@ -139,6 +139,10 @@ class State:
     """When the last of those who leave a node should be gone."""
     held_back: dict[int, HoldBack] = field(default_factory=dict)
     """Pools that were relieved lately (SCH-15)."""
+    loosened: dict[int, Free] = field(default_factory=dict)
+    """What could be used of nodes before decisions of this cycle gave more of them than they took (see `has_loosened`)."""
+    late: set[JobClass] = field(default_factory=set)
+    """Classes that found quota now but none once those have come whom places are kept for: somebody's leaving may give it back."""
     shrunk: dict[int, Shrunk] = field(default_factory=dict)
     """Runs that give pods up for claims of this cycle (SCH-10)."""
     kept_aside: "KeptAside | None" = None
@@ -153,6 +157,23 @@ class State:
         if self.free.slots or self.after.slots or self.usable.slots:
             spare = self.free.cards[node] - free[0], self.after.cards[node] - free[0]
             self.usable.put_slots(node, common(self.free.slots.get(node, {}), self.after.slots.get(node, {}), spare))
+
+    def _loosen(self, node: int) -> None:
+        """Settle a node that somebody leaves, and note where more of it can be used at once."""
+        before = self.usable.free(node)
+        self.settle(node)
+        if self.usable.free(node) != before:
+            self.loosened.setdefault(node, before)
+
+    def has_loosened(self) -> tuple[bool, bool]:
+        """Whether more of any node can be used now than when a decision of this cycle last made somebody leave it: (with cards, without)."""
+        with_cards = without = False
+        for node, before in self.loosened.items():
+            now = self.usable.free(node)
+            if any(amount > then for amount, then in zip(now, before, strict=True)):
+                without = True
+                with_cards = with_cards or now[0] > 0 or node in self.usable.slots
+        return with_cards, without
 
     def vacate(self, run: int, book: NodeBook, use: QuotaUse, sign: int = 1) -> None:
         """Take a run out of one picture (sign -1: put it back)."""
@@ -195,7 +216,7 @@ class State:
             for node, pods in counts.items():
                 self.free.add(node, ask, pods)
                 self.after.add(node, ask, pods)
-                self.settle(node)
+                self._loosen(node)
         self._charge_heads(started.job_class, started.amounts, started.placed, started.ends_ms, -1)
 
     def occupy(self, job_class: JobClass, amounts: Sequence[Amount], placed: Placed, ends_ms: int) -> None:
@@ -279,7 +300,7 @@ class State:
         """The rest of an eviction, for a run that is out of the picture of after and of the heads' nodes already."""
         self.vacate_head_quota(victim.run)
         for node, _ in self.runs.footprint(victim.run):
-            self.settle(node)
+            self._loosen(node)
         self._note_leaving(victim.run, leaves_ms)
         if self.runs.leaf[victim.run] >= 0:
             self.touched.add(self.tree.tenant[self.runs.leaf[victim.run]])

@@ -1,7 +1,7 @@
 """SCH-17 where taking in order leads nowhere, or takes more than it needs: scenes that trying everything on tiny clusters brought up."""
 
 from scheduling.engine.vocabulary import WaitCode
-from tests.unit.engine.builders import World, codes, evicted, wait_of
+from tests.unit.engine.builders import World, codes, evicted, started, wait_of
 
 
 def test_a_gang_leaves_last_where_its_whole_would_use_up_what_its_tenant_holds_above_nominal() -> None:
@@ -34,6 +34,32 @@ def test_development_that_fits_nominal_beside_the_production_does_not_leave_for_
     world.running("batch", "a", gpu=2, tier="batch", nodes=["n000"]).node("n001", gpus=0)
 
     assert not evicted(world.pending("j", "a", gpu=4, tier="production").plan())
+
+
+def test_who_finds_room_in_what_a_leaver_gives_up_beyond_what_is_taken_starts_in_the_same_cycle() -> None:
+    """`first` waits for `gone`; `late` finds nothing beside its place until `big` leaves two cards for one of `own`'s."""
+    world = World(nodes=1, gpus=4).tenant("a", nominal=3).tenant("b", nominal=3)
+    world.running("gone", "a", gpu=1, tier="batch", nodes=["n000"], leaving_in=250)
+    world.running("big", "a", gpu=2, tier="batch", nodes=["n000"])
+    world.pending("first", "b", gpu=2, priority=800).pending("late", "b", gpu=1).pending("own", "a", gpu=1)
+
+    plan = world.plan()
+
+    assert set(evicted(plan)) == {"big"}
+    assert started(plan) == {"late": ("n000",)}
+    assert codes(plan) == {"first": "kept-for-preempted", "own": "kept-for-preempted"}
+
+
+def test_who_finds_quota_in_what_a_borrower_gives_up_that_stepped_back_starts_in_the_same_cycle() -> None:
+    """`two` steps back for `own`, which stands behind `huge` in its line and needs one card of the two."""
+    world = World(nodes=1, gpus=16).tenant("a", nominal=2).tenant("b", nominal=0).tenant("c", nominal=0, weight=0.25)
+    world.pending("huge", "a", gpu=8, submitted=900).pending("own", "a", gpu=1)
+    world.pending("two", "b", gpu=2).pending("one", "c", gpu=1)
+
+    plan = world.plan()
+
+    assert set(started(plan)) == {"own", "one"}
+    assert codes(plan)["two"] == "quota-borrow-limit"
 
 
 def test_a_job_whose_nominal_is_promised_to_another_is_told_so_and_not_to_wait_its_turn() -> None:
