@@ -77,6 +77,26 @@ class Asking:
         """Nobody is chosen any more: each queue may be asked by the second strategy again."""
         self._took_from.clear()
 
+    @property
+    def took_from(self) -> frozenset[int]:
+        """Queues of which the second strategy took already."""
+        return frozenset(self._took_from)
+
+    def few(self, most: int) -> list[Candidate]:
+        """Whom the claim might ask, now or once others have gone, in order as things stand; nobody where that are more than `most`.
+
+        A borrower's share falls when its own give way, so for one that has such whose share is smaller now is asked too.
+        """
+        ranked = [((not one.expired, _LAST, one.key), one) for one in self.own]
+        falls = bool(self.own and self._strategies)
+        for rank, tenant in self._book.borrowers() if falls else self._borrowers():
+            if len(ranked) > most:
+                return []
+            if tenant != self._tenant:
+                line = (one for one in self._book.of_tenant(tenant) if self.is_useful(one))
+                ranked += [((not one.expired, rank[1], one.key), one) for one in line]
+        return [candidate for _, candidate in sorted(ranked, key=lambda entry: entry[0])] if len(ranked) <= most else []
+
     def moved(self, candidate: Candidate) -> None:
         """The caller took the run out of the picture, or put it back."""
         self._fair.forget(candidate.leaf)
@@ -300,13 +320,18 @@ class Asking:
         return is_useful(candidate, self._ask.flavors, self._ask.job_class.pool)
 
     def _lacks_quota(self) -> bool:
-        """True where the claim's own side has no room however many borrowers leave."""
+        """True where the claim's own side has no room however many borrowers leave, and all that it may take of its own tenant."""
         state, job_class = self._state, self._ask.job_class
         use, tree = state.quota_after, state.tree
         return any(
-            use.at(index, column) + use.arriving(job_class.leaf, index, column, amount, 0)
+            use.at(index, column) + use.arriving(job_class.leaf, index, column, amount, 0) - self._own_hold(column)
             > tree.potential(index, column)
             for column, amount in self._ask.option.amounts
             if tree.limited[column]
             for index in (job_class.leaf, job_class.tenant)
         )
+
+    def _own_hold(self, column: int) -> int:
+        """What those of its own tenant hold that it may take."""
+        runs = self._state.runs
+        return sum(amount for one in self.own for at, amount in runs.held(one.run) if at == column)

@@ -20,6 +20,7 @@ from scheduling.engine.claims import Claim
 from scheduling.engine.classes import JobClass
 from scheduling.engine.clearing import cheapest_nodes
 from scheduling.engine.departures import Departures
+from scheduling.engine.few import MOST_TRIED, are_alike, drop_unjustified, find_fewest
 from scheduling.engine.fit import end_of, heads_allow, within_pool_share
 from scheduling.engine.free import Limits
 from scheduling.engine.placement import Placed, place_gang
@@ -85,55 +86,85 @@ class _Search:
         """Pods of one role that may stand anywhere have a place as soon as there is room for enough of them."""
         self._chosen: list[Candidate] = []
         self._departures = Departures(state, self._largest, ask.job_class.pool, self._limits, put_off=self._counts_tell)
-        self._asking = Asking(state, book, ask)
+        self.asking = Asking(state, book, ask)
         self._freed_m = 0
 
     def chosen(self) -> list[tuple[int, PreemptReason]]:
         """The victims' runs in the order they were chosen, each with why it may be taken."""
-        return [(candidate.run, self._asking.reasons[candidate.run]) for candidate in self._chosen]
+        return [(candidate.run, self.asking.reasons[candidate.run]) for candidate in self._chosen]
 
     def run(self) -> Placed | None:
         """The place that the leaving of the chosen makes; None, and nobody chosen, where nobody's leaving helps."""
-        placed = self._place() if self._ask.own else None
+        placed = self.place() if self._ask.own else None
         if placed is None:
             placed = self._one_by_one()
-        if placed is None and self._asking.asked:
-            only_nodes = self._state.quota_after.allows(self._ask.job_class.leaf, self._ask.option.amounts)
-            self._put_back(self._chosen)
+        if placed is None and self.asking.asked:
+            only_nodes = self._allowed_by_quota()
+            self.put_back(self._chosen)
             placed = self._node_by_node()
+            if placed is None:
+                self.put_back(self._chosen)
+                placed = self._among_few()
             if placed is None and only_nodes:
-                self._asking.remember_failure()
+                self.asking.remember_failure()
         if placed is None:
-            self._put_back(self._chosen)
+            self.put_back(self._chosen)
             return None
-        return self._drop_unneeded(placed)
+        return self._fewest_alike(self._drop_unneeded(placed))
+
+    def _among_few(self) -> Placed | None:
+        """Neither in order nor node by node: where few may be asked, try every set of them."""
+        candidates = self.asking.few(MOST_TRIED)
+        found = find_fewest(self, candidates, len(candidates)) if candidates else None
+        if found is None:
+            return None
+        self._chosen, placed = found
+        return placed
+
+    def _fewest_alike(self, placed: Placed) -> Placed:
+        """Of runs that only their id tells apart, as few as possible leave; of others those who come first in order."""
+        chosen = self._chosen
+        if len(chosen) < 2 or not are_alike(chosen):
+            return placed
+        reasons, self._chosen = dict(self.asking.reasons), []
+        self.put_back(chosen[:])
+        candidates, found = self.asking.few(MOST_TRIED), None
+        if are_alike(candidates):
+            found = find_fewest(self, candidates, len(chosen) - 1)
+        if found is not None:
+            self._chosen, placed = found
+            return placed
+        self._chosen, self.asking.reasons = chosen, reasons
+        for candidate in chosen:
+            self.take_out(candidate)
+        return placed
 
     def _one_by_one(self) -> Placed | None:
         """Let candidates go in order until there is a place. A borrower that finds one where others leave anyway takes nobody out, as a claim on nominal does."""
         borrows, chosen, departures = not self._ask.own, self._chosen, self._departures
-        for candidate in self._asking.in_order():
+        for candidate in self.asking.in_order():
             if borrows:
-                placed = None if chosen else self._place()
+                placed = None if chosen else self.place()
                 if placed is not None:
                     return placed
                 if self._freed_m >= MOST_FREED * self._ask.option.cards_m > 0:
                     return None
                 self._freed_m += self._state.runs.total_cards_m(candidate.run)
             departures.take_out(candidate)
-            self._asking.moved(candidate)
+            self.asking.moved(candidate)
             chosen.append(candidate)
-            placed = None if departures.lacks_room() else self._place()
+            placed = None if departures.lacks_room() else self.place()
             if placed is not None:
                 return placed
         return None
 
-    def _put_back(self, chosen: list[Candidate]) -> None:
+    def put_back(self, chosen: list[Candidate]) -> None:
         while chosen:
             candidate = chosen.pop()
             self._departures.put_back(candidate)
-            self._asking.moved(candidate)
+            self.asking.moved(candidate)
         if not self._chosen:
-            self._asking.start_over()
+            self.asking.start_over()
 
     def _node_by_node(self) -> Placed | None:
         """Taken in order the candidates are used up before any node is clear: clear the nodes that cost least, one at a time."""
@@ -145,14 +176,14 @@ class _Search:
                 continue
             before, taken = room.total, []
             for candidate in leavers:
-                if candidate not in self._departures.gone and self._asking.may_take(candidate):
-                    self._take_out(candidate)
+                if candidate not in self._departures.gone and self.asking.may_take(candidate):
+                    self.take_out(candidate)
                     taken.append(candidate)
             if room.total == before:
-                self._put_back(taken)
+                self.put_back(taken)
                 continue
             self._chosen += taken
-            placed = self._place()
+            placed = self.place()
             if placed is not None:
                 return placed
         return None
@@ -161,14 +192,14 @@ class _Search:
         """Everybody who may be taken as things stand, in order, and how far each other tenant is above its quota."""
         state = self._state
         column = self._largest.flavor if self._largest.flavor >= 0 else len(state.snapshot.flavors)
-        willing, givers = self._asking.willing()
+        willing, givers = self.asking.willing()
         return {tenant: state.quota_after.borrows(tenant, column) for tenant in givers}, willing
 
-    def _take_out(self, candidate: Candidate) -> None:
+    def take_out(self, candidate: Candidate) -> None:
         self._departures.take_out(candidate)
-        self._asking.moved(candidate)
+        self.asking.moved(candidate)
 
-    def _place(self) -> Placed | None:
+    def place(self) -> Placed | None:
         return self._anywhere(self._limits) if self._has_room() else None
 
     def _has_room(self) -> bool:
@@ -176,10 +207,12 @@ class _Search:
         return not self._departures.lacks_room() and self._quota_has_room()
 
     def _quota_has_room(self) -> bool:
-        ask = self._ask
-        if not self._state.quota_after.allows(ask.job_class.leaf, ask.option.amounts):
+        if not self._allowed_by_quota():
             return False
         return not self._limits or self._heads_keep_their_quota()
+
+    def _allowed_by_quota(self) -> bool:
+        return self._state.quota_after.allows(self._ask.job_class.leaf, self._ask.option.amounts)
 
     def _heads_keep_their_quota(self) -> bool:
         """First as if nobody had left; only where that is not enough, with what the chosen would still hold at a head's time."""
@@ -199,6 +232,11 @@ class _Search:
 
     def _drop_unneeded(self, placed: Placed) -> Placed:
         """Reverse pass: whoever can stay stays. The last chosen made the place, so the pass begins before it."""
+        if self._shares_and_gives():
+            self._departures.settle()
+            chosen, self._chosen = self._chosen, []
+            self._chosen, placed = drop_unjustified(self, chosen, placed)
+            return placed
         before, last = len(self._chosen), self._chosen[-1:]
         if not (self._counts_tell and self._drop_at_once()):
             for candidate in reversed(self._chosen[:-1]):
@@ -211,7 +249,13 @@ class _Search:
         self._chosen = [candidate for candidate in self._chosen[:-1] if candidate in gone] + last
         if len(self._chosen) == before:
             return placed
-        return self._place() or placed
+        return self.place() or placed
+
+    def _shares_and_gives(self) -> bool:
+        """Whether few are chosen, some of them of the claim's own tenant and some by fair sharing."""
+        if self._ask.own or len(self._chosen) > MOST_TRIED:
+            return False
+        return {each.tenant == self._ask.job_class.tenant for each in self._chosen} == {True, False}
 
     def _drop_at_once(self) -> bool:
         """The same where it is plain: those without whom no node has less room stay together, the others one by one.

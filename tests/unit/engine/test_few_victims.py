@@ -4,6 +4,17 @@ from scheduling.engine.vocabulary import WaitCode
 from tests.unit.engine.builders import World, codes, evicted, started, wait_of
 
 
+def test_a_run_that_makes_room_alone_leaves_where_the_first_in_order_would_carry_its_tenant_to_nominal() -> None:
+    """b is one card above, so that one run of it may leave: `pair` comes first, but only `three` makes the room that a node has to have."""
+    world = World().node("n000", gpus=1).node("n001", gpus=4).tenant("a", nominal=3).tenant("b", nominal=4)
+    world.running("pair", "b", replicas=2, gpu=1, nodes=["n000", "n001"], checkpoint=0)
+    world.running("three", "b", gpu=3, nodes=["n001"], checkpoint=0)
+
+    plan = world.pending("j", "a", replicas=3, gpu=1, topology=("required", "host")).plan()
+
+    assert set(evicted(plan)) == {"three"}
+
+
 def test_a_gang_leaves_last_where_its_whole_would_use_up_what_its_tenant_holds_above_nominal() -> None:
     """b is 5 above: `part` may go, and then the whole gang, but not the gang first. Seven others stand where nobody finds room."""
     world = World(nodes=3).tenant("a", nominal=16).tenant("b", nominal=14)
@@ -19,12 +30,39 @@ def test_a_gang_leaves_last_where_its_whole_would_use_up_what_its_tenant_holds_a
     assert wait_of(plan, "j").kept == ("n000",)
 
 
+def test_of_runs_that_only_their_id_tells_apart_as_few_as_possible_leave() -> None:
+    world = World(nodes=2, gpus=2).tenant("a", nominal=2).tenant("idle", nominal=2).tenant("b", nominal=0)
+    for name in ("x0", "x1"):
+        world.running(name, "b", gpu=1, nodes=["n000"], checkpoint=0)
+    world.running("y", "b", gpu=2, nodes=["n001"], checkpoint=0)
+
+    assert set(evicted(world.pending("j", "a", gpu=2).plan())) == {"y"}
+
+
 def test_nominal_is_taken_back_where_limits_were_lowered_until_nobody_lends() -> None:
     """Nothing is lendable, so no over-quota share says that b stands above (SCH-05)."""
     world = World(nodes=1, gpus=4).tenant("a", nominal=2, lending=0).tenant("b", nominal=1, lending=0)
     world.running("b0", "b", gpu=3, nodes=["n000"])
 
     assert evicted(world.pending("j", "a", gpu=2).plan()) == {"b0": ("j", "reclaim-nominal", 300)}
+
+
+def test_a_borrower_asks_others_once_a_lower_priority_of_its_own_queue_makes_room_within_its_limit() -> None:
+    world = World(nodes=1, gpus=5).tenant("idle", nominal=3).tenant("a", nominal=2, borrowing=2).tenant("b", nominal=0)
+    world.running("low", "a", gpu=2, priority=100, nodes=["n000"]).running("big", "b", gpu=3, nodes=["n000"])
+
+    plan = world.pending("j", "a", gpu=4, priority=800).plan()
+
+    assert {job: row[1] for job, row in evicted(plan).items()} == {"low": "priority", "big": "fair-share"}
+
+
+def test_whose_leaving_lowers_the_askers_share_so_that_another_may_be_taken_is_not_spared() -> None:
+    """a's share with the ask in is above b's until `low` has left, though there would be cards without it."""
+    world = World(nodes=2, gpus=4).tenant("a", nominal=3).tenant("b", nominal=1, weight=2)
+    world.running("low", "a", gpu=1, priority=100, nodes=["n000"]).running("big", "b", gpu=2, nodes=["n001"])
+    world.running("foreign", "nobody/x", gpu=3, nodes=["n000"]).running("other", "nobody/x", gpu=1, nodes=["n001"])
+
+    assert set(evicted(world.pending("j", "a", gpu=3, priority=800).plan())) == {"low", "big"}
 
 
 def test_development_that_fits_nominal_beside_the_production_does_not_leave_for_what_batch_holds_above() -> None:
