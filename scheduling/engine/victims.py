@@ -21,7 +21,7 @@ from scheduling.engine.classes import JobClass
 from scheduling.engine.clearing import cheapest_nodes
 from scheduling.engine.departures import Departures
 from scheduling.engine.few import MOST_TRIED, are_alike, drop_unjustified, find_fewest
-from scheduling.engine.fit import end_of, heads_allow, within_pool_share
+from scheduling.engine.fit import end_of, heads_allow, pool_share_room, within_pool_share
 from scheduling.engine.free import Limits
 from scheduling.engine.placement import Placed, place_gang
 from scheduling.engine.state import Kept, State, Victim
@@ -42,7 +42,7 @@ def claim(
         return False
     for option in options:
         standing = rules.standing(state.quota_after, job_class, option.amounts)
-        if standing == Standing.BARRED or not within_pool_share(state, job_class, option):
+        if standing == Standing.BARRED or not _may_fit_pool_share(state, book, job_class, option):
             continue
         flavors = frozenset(ask.flavor for ask in option.gang if ask.flavor >= 0)
         pending, own = state.snapshot.pending, standing == Standing.OWN
@@ -54,6 +54,15 @@ def claim(
             _commit(state, book, job, ask, search.chosen(), placed)
             return True
     return False
+
+
+def _may_fit_pool_share(state: State, book: CandidateBook, job_class: JobClass, option: Option) -> bool:
+    """Whether the queue's maximum share of the pool covers the claim, at least once its own lower tiers and priorities have left."""
+    room = pool_share_room(state, job_class)
+    if room is None or option.cards_m <= room:
+        return True
+    own = (one for one in book.of_tenant(job_class.tenant) if one.leaf == job_class.leaf and one.tier <= job_class.tier)
+    return option.cards_m <= room + sum(state.runs.total_cards_m(one.run) for one in own)
 
 
 def _ends_ms(state: State, job: int) -> int:
@@ -88,6 +97,7 @@ class _Search:
         self._departures = Departures(state, self._largest, ask.job_class.pool, self._limits, put_off=self._counts_tell)
         self.asking = Asking(state, book, ask)
         self._freed_m = 0
+        self._has_share = pool_share_room(state, ask.job_class) is not None
 
     def chosen(self) -> list[tuple[int, PreemptReason]]:
         """The victims' runs in the order they were chosen, each with why it may be taken."""
@@ -212,7 +222,11 @@ class _Search:
         return not self._limits or self._heads_keep_their_quota()
 
     def _allowed_by_quota(self) -> bool:
-        return self._state.quota_after.allows(self._ask.job_class.leaf, self._ask.option.amounts)
+        """By the tree, and by the queue's maximum share of the pool."""
+        job_class, option = self._ask.job_class, self._ask.option
+        if not self._state.quota_after.allows(job_class.leaf, option.amounts):
+            return False
+        return not self._has_share or within_pool_share(self._state, job_class, option)
 
     def _heads_keep_their_quota(self) -> bool:
         """First as if nobody had left; only where that is not enough, with what the chosen would still hold at a head's time."""

@@ -65,6 +65,16 @@ def test_whose_leaving_lowers_the_askers_share_so_that_another_may_be_taken_is_n
     assert set(evicted(world.pending("j", "a", gpu=3, priority=800).plan())) == {"low", "big"}
 
 
+def test_lower_tiers_of_a_queue_leave_where_its_share_of_the_pool_is_used_up() -> None:
+    world = World(nodes=1).tenant("a").queue("a/main", nominal=8, fields={"max_pool_share_ppm": 500_000})
+    world.running("batch", "a", gpu=4, tier="batch", nodes=["n000"])
+
+    plan = world.pending("j", "a", gpu=2, tier="production").plan()
+
+    assert evicted(plan) == {"batch": ("j", "yield", 30)}
+    assert codes(plan) == {"j": "kept-for-preempted"}
+
+
 def test_development_that_fits_nominal_beside_the_production_does_not_leave_for_what_batch_holds_above() -> None:
     """SCH-01: nominal fills from the highest tier down. An expired loan puts it in front of the batch run."""
     world = World(nodes=1, gpus=4).tenant("a", nominal=6)
