@@ -98,6 +98,8 @@ class Decider:
                 started.add(job)
             elif not job_class.blocked_from_ms:
                 again.discard(job_class)
+                if not again:
+                    break
         self.waiting = [job for job in self.waiting if job not in started]
 
     def _start_after_all(self, job: int, job_class: JobClass) -> bool:
