@@ -171,7 +171,7 @@ class Population:
             shape=np.array([pick[1] for pick in picks], i32), tier=np.array([pick[2] for pick in picks], np.int8),
             priority=np.full(size, 500, i32), submit_ms=submit, eligible_ms=submit, limit_ms=limits, expected_ms=limits,
             deadline_ms=np.full(size, NEVER, i64), hold=np.zeros(size, np.int8), backoff_ms=np.zeros(size, i64),
-            attained_card_ms=np.zeros(size, i64),
+            attained_card_ms=np.zeros(size, i64), checkpoints=np.ones(size, np.bool_),
         )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from berth.common.bodies import CardsField, CoresField, GibField, RatioField
+from berth.common.turns import LEAST_QUANTUM_S, MOST_QUANTUM_S
 from scheduling.selectors.supply import POOL_STATES, PoolSupply, Supply, pool_state, pool_supply
 from tenants.access.viewset import BerthViewSet
 from tenants.models import Pool
@@ -32,6 +33,14 @@ class PoolSerializer(serializers.Serializer[Any]):
     factor = RatioField(help_text="How much more than it has may be granted (SCH-15).")
     high = RatioField(help_text="High watermark of use.")
     low = RatioField(help_text="Low watermark of use.")
+    time_sharing = serializers.BooleanField(
+        help_text="Whether waiting jobs take the turn of running ones of their tier that had more card time (SCH-27)."
+    )
+    quantum_s = serializers.IntegerField(
+        min_value=LEAST_QUANTUM_S,
+        max_value=MOST_QUANTUM_S,
+        help_text="So long a job keeps its turn, in seconds; only looked at with `time_sharing`.",
+    )
     nodes = serializers.IntegerField()
     nodes_ready = serializers.IntegerField()
     topology = serializers.ListField(child=serializers.CharField(), help_text="Levels, from wide to narrow.")
@@ -81,6 +90,8 @@ def _row(pool: Pool, supply: PoolSupply) -> dict[str, Any]:
         "factor": pool.factor_ppm,
         "high": pool.high_ppm,
         "low": pool.low_ppm,
+        "time_sharing": pool.time_sharing,
+        "quantum_s": pool.quantum_s,
         "nodes": supply.nodes,
         "nodes_ready": supply.nodes_ready,
         "topology": supply.levels,

@@ -118,6 +118,7 @@ def _candidate(job: ResolvedJob, snapshot: Snapshot, config: Configured, now_ms:
         expected_ms=NEVER if ask.expected_runtime_s is None else ask.expected_runtime_s * MS_PER_S,
         eligible_ms=now_ms if ask.not_before is None else max(now_ms, to_ms(ask.not_before)),
         deadline_ms=NEVER if ask.deadline is None else to_ms(ask.deadline),
+        checkpoints=bool(ask.checkpoint_path),
     )
 
 

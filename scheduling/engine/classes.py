@@ -23,7 +23,7 @@ class JobClass:
 
     `sizes` are the options at every size that a start may have, the full one first (SCH-10); `smaller_blocked_from_ms` and
     `smaller_claim_failed` are of the smaller ones. `claim_failed`: no victims help a job of this priority or a lower one; `turn_failed`:
-    nobody whose turn it could take does (SCH-27). `impossible` names why no job of the class can ever run as far as a glance tells
+    nobody whose turn it could take by the policy's terms does (SCH-27). `impossible` names why no job of the class can ever run as far as a glance tells
     ("" = it may); `weighed` says that capacity and quota were asked too.
     """
 

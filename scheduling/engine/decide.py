@@ -117,7 +117,7 @@ class Decider:
 
     def _tried_all(self, job: int, job_class: JobClass) -> bool:
         """Most waiting jobs: another of the class, at least as short, found no room and nobody who could make any."""
-        if not job_class.turn_failed and self.state.policy.time_sharing:
+        if self.turns.anywhere and self.turns.may_try(job, job_class):
             return False
         ends_ms = self._ends_ms[job]
         if len(job_class.sizes) > 1 and (
@@ -227,13 +227,13 @@ class Decider:
         )
 
     def _take_turn(self, job: int, job_class: JobClass) -> bool:
-        """SCH-27: the last resort. Those behind it in its line have no stronger claim, so one that fails speaks for its class."""
-        if not self.state.policy.time_sharing or job_class.turn_failed:
+        """SCH-27: the last resort."""
+        if not self.turns.anywhere or not self.turns.may_try(job, job_class):
             return False
         if self.verdict_of.get(job_class) == Verdict.RESERVED or self._is_held_back(job_class):
             return False
         if not self.turns.take(job, job_class):
-            job_class.turn_failed = True
+            self.turns.give_up(job, job_class)
             return False
         self.waiting.append(job)
         self._spend(job, job_class)

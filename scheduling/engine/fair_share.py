@@ -85,9 +85,11 @@ class FairShare:
         return bool(ours and theirs) and self.rank(ours[-1]) <= self.rank(theirs[-1])
 
     def may_be_asked(self, candidate: Candidate) -> bool:
-        """Neither in its minimum run time nor of a queue that lately took from the asker's."""
-        asker = self._ask.job_class.leaf
-        return self._guards.runs_long_enough(candidate.start_ms) and not self._guards.would_flap(asker, candidate.leaf)
+        """Neither in its minimum run time or its turn, nor of a queue that lately took from the asker's."""
+        asker, guards = self._ask.job_class.leaf, self._guards
+        if not guards.runs_long_enough(candidate.start_ms) or guards.would_flap(asker, candidate.leaf):
+            return False
+        return guards.has_had_its_turn(candidate.start_ms, candidate.pools)
 
     def _rank_without(self, index: int, candidate: Candidate) -> int:
         """Of the victim's side once the run has left."""

@@ -276,12 +276,15 @@ def _free_of(snapshot: Snapshot, flavor: int) -> int:
 
 
 def _guarded_reason_holds(snapshot: Snapshot, evict: Evict, run: int) -> bool:
-    """Priority is between jobs of one queue and tier; fair sharing is between queues (SCH-17)."""
-    if evict.reason not in {PreemptReason.PRIORITY, PreemptReason.FAIR_SHARE}:
+    """Priority is between jobs of one queue and tier, fair sharing between queues (SCH-17); turns are of one tier and of those that
+    write checkpoints (SCH-27)."""
+    if evict.reason not in {PreemptReason.PRIORITY, PreemptReason.FAIR_SHARE, PreemptReason.TIME_SHARE}:
         return True
     if evict.for_job not in snapshot.pending.ids:
         return False
     pending, running, asker = snapshot.pending, snapshot.running, snapshot.pending.ids.index(evict.for_job)
+    if evict.reason == PreemptReason.TIME_SHARE:
+        return bool(pending.tier[asker] == running.tier[run] and running.checkpoints[run])
     same = (pending.queue[asker], pending.tier[asker]) == (running.queue[run], running.tier[run])
     if evict.reason == PreemptReason.PRIORITY:
         return bool(same and pending.priority[asker] >= running.priority[run])

@@ -17,6 +17,7 @@ from scheduling.engine.snapshot import I64, Flags
 from scheduling.engine.starvation import AgedBatch, find_starved
 from scheduling.engine.state import State
 from scheduling.engine.tiers import Standing, TierRules, best_standing
+from scheduling.engine.turn_terms import had_turns
 from scheduling.engine.turns import ATTAINED, PLAIN, places_of
 from scheduling.engine.vocabulary import Tier
 
@@ -57,6 +58,8 @@ class Contest:
         starved = find_starved(pending, state.policy, state.now_ms)
         if self._attained:
             starved = np.zeros_like(starved)  # Who waits falls behind in service: that is what brings it to the front.
+        elif any(pool.time_sharing for pool in state.snapshot.pools):
+            starved &= ~had_turns(state.snapshot)
         self.starved = starved.tolist()
         self._lines = self._make_lines(starved)
         size = len(state.tree.nodes)

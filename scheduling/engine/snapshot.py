@@ -31,7 +31,8 @@ class Pool:
     """Nodes of one cluster under one sharing rule. Windows are `(from_ms, to_ms)`, half open.
 
     `samples_above` is how many samples of use in a row stood above `high_ppm`, the newest included, since somebody last had to
-    leave for it, which was at `relieved_ms` (-1 = never); only looked at where the factor is above 1 (SCH-15).
+    leave for it, which was at `relieved_ms` (-1 = never); only looked at where the factor is above 1 (SCH-15). With `time_sharing`
+    its jobs take turns of `quantum_ms`, whatever the policy says (SCH-27).
     """
 
     id: Id
@@ -46,6 +47,8 @@ class Pool:
     memory_per_card_mib: int | None = None
     cpu_headroom_m: int = 0
     priority_share_ppm: int = 0
+    time_sharing: bool = False
+    quantum_ms: int = 1_800_000
     maintenance: tuple[tuple[int, int], ...] = ()
     reachable: bool = True
 
@@ -195,7 +198,8 @@ class Pending:
     `submit_ms` is the instant the order uses: the original submit (or the eviction, by policy switch). `limit_ms` is the declared
     run time, NEVER if none; `expected_ms` the expected one. `hold` is a wait code's position in `holds` (0 = may start): what the
     shell already knows to bar a start (suspended, dependency, array-limit, budget, backoff, node-lost, planner-fault ...).
-    `attained_card_ms` is the service the job has had, cards x time over all its runs so far (SCH-27), in Running too.
+    `attained_card_ms` is the service the job has had, cards x time over all its runs so far (SCH-27), in Running too, as is
+    `checkpoints`: whether the job writes any.
     """
 
     ids: tuple[Id, ...]
@@ -211,6 +215,7 @@ class Pending:
     hold: I8
     backoff_ms: I64
     attained_card_ms: I64
+    checkpoints: Flags
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -1,8 +1,8 @@
 """SCH-27: a waiting job takes the turn of running ones of its tier whose claim on cards is weaker (see `service`).
 
-Asked only when the job found no room and no other rule makes any. A run can lose its turn once it has had a quantum after paying
-its restart; production, foreign runs, those leaving already and those that write no checkpoints never do. Between queues `between`
-decides first. Where to make room is in `turn_search`.
+Asked only when the job found no room and no other rule makes any, in pools that say so or under a policy that does (`turn_terms`).
+A run can lose its turn once it has had a quantum after paying its restart; production, foreign runs, those leaving already and those
+that write no checkpoints never do. Between queues `_may_between` decides first. Where to make room is in `turn_search`.
 """
 
 from dataclasses import dataclass, field
@@ -16,6 +16,7 @@ from scheduling.engine.service import Service, Turn, turn_of
 from scheduling.engine.state import Kept, Moved, State, Victim
 from scheduling.engine.tiers import Standing, TierRules
 from scheduling.engine.turn_search import TurnSearch
+from scheduling.engine.turn_terms import TurnTerms, terms_of
 from scheduling.engine.turns import turns_of_waiting
 from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import PreemptReason, Tier
@@ -30,14 +31,47 @@ class TimeShare:
     state: State
     rules: TierRules
     book: CandidateBook
+    terms: tuple[TurnTerms | None, ...] = field(init=False)
+    anywhere: bool = field(init=False)
+    """Whether any pool takes turns."""
     _turns: list[Turn] | None = None
     _turn_of_run: dict[int, Turn] = field(default_factory=dict)
     _on_node: dict[int, dict[int, list[int]]] = field(default_factory=dict)
     _flapping: frozenset[tuple[int, int]] | None = None
+    _writes: list[bool] | None = None
+    _failed: dict[tuple[JobClass, int], Turn] = field(default_factory=dict)
+    """By class and priority, the strongest claim that found nobody, where the line does not stand in the order of claims."""
+
+    def __post_init__(self) -> None:
+        self.terms = terms_of(self.state.snapshot.pools, self.state.policy)
+        self.anywhere = any(terms is not None for terms in self.terms)
+
+    def may_try(self, job: int, job_class: JobClass) -> bool:
+        """Whether the job takes turns, and none of its class with as strong a claim has tried in vain."""
+        terms = self.terms[job_class.pool]
+        if terms is None or job_class.turn_failed:
+            return False
+        if not terms.own:
+            return True
+        if self._writes is None:
+            self._writes = self.state.snapshot.pending.checkpoints.tolist()
+        if job_class.tier == Tier.PRODUCTION or not self._writes[job]:
+            return False
+        failed = self._failed.get((job_class, self._priority(job)))
+        return failed is None or self._turn_of_waiting(job) < failed
+
+    def give_up(self, job: int, job_class: JobClass) -> None:
+        """The job found nobody: under the policy's terms those behind it in its line have no stronger claim."""
+        terms = self.terms[job_class.pool]
+        if terms is not None and terms.own:
+            self._failed[job_class, self._priority(job)] = self._turn_of_waiting(job)
+        else:
+            job_class.turn_failed = True
 
     def take(self, job: int, job_class: JobClass) -> bool:
         """Take others' turns for the job and keep their place for it; False, and nothing changed, where that cannot help."""
-        state = self.state
+        state, terms = self.state, self.terms[job_class.pool]
+        least = self._priority(job) if terms is not None and terms.own else NEVER
         for option in job_class.options:
             standing = self.rules.standing(state.quota_after, job_class, option.amounts)
             in_parts = any(ask.share is not None for ask in option.gang)
@@ -50,7 +84,10 @@ class TimeShare:
             def may_lose(
                 run: int, *, own: bool = standing == Standing.OWN, ask: Option = option, mine: Turn = turn
             ) -> bool:
-                return self.turn_of_run(run) > mine and self._may_between(job_class, ask, run, own=own)
+                outranked = state.runs.leaf[run] == job_class.leaf and state.runs.priority[run] > least
+                return (
+                    not outranked and self.turn_of_run(run) > mine and self._may_between(job_class, ask, run, own=own)
+                )
 
             found = TurnSearch(
                 state, job_class, option, self.on_nodes(job_class.tier), may_lose, self.turn_of_run
@@ -69,6 +106,9 @@ class TimeShare:
         for moved in movers:
             state.move(moved)
         state.keep(Kept(job, job_class, placed, option.amounts, state.freed_ms(placed)))
+
+    def _priority(self, job: int) -> int:
+        return int(self.state.snapshot.pending.priority[job])
 
     def _turn_of_waiting(self, job: int) -> Turn:
         if self._turns is None:
@@ -99,12 +139,14 @@ class TimeShare:
             known = self._on_node[tier] = {}
             state, runs = self.state, self.state.runs
             writes: list[bool] = state.snapshot.running.checkpoints.tolist()
-            latest_ms = state.now_ms - state.policy.quantum_ms - state.policy.restart_cost_ms
+            paid_ms = state.now_ms - state.policy.restart_cost_ms
+            latest_ms = [-NEVER if terms is None else paid_ms - terms.quantum_ms for terms in self.terms]
             for run in range(len(runs)):
-                due = runs.start_ms[run] <= latest_ms and writes[run] and run not in runs.shares
-                if due and runs.tier[run] == tier != Tier.PRODUCTION and runs.leaf[run] >= 0:
+                takes_part = writes[run] and run not in runs.shares and runs.leaf[run] >= 0
+                if takes_part and runs.tier[run] == tier != Tier.PRODUCTION:
                     for node, _ in runs.footprint(run):
-                        known.setdefault(node, []).append(run)
+                        if runs.start_ms[run] <= latest_ms[state.table.pool[node]]:
+                            known.setdefault(node, []).append(run)
         return known
 
     def _may_between(self, job_class: JobClass, option: Option, run: int, *, own: bool) -> bool:

@@ -13,6 +13,7 @@ from scheduling.engine.vocabulary import CardMode, NodeState
 from scheduling.selectors.snapshot_rows import columns_of, fetch, frozen, ms_of, positions
 
 _STATES = {"ready": NodeState.READY, "not-ready": NodeState.NOT_READY, "lost": NodeState.LOST}
+MS_PER_S = 1000
 STALE_WALL = timedelta(minutes=1)
 """Samples of a pool's use that are older say nothing about now (SCH-15)."""
 
@@ -50,7 +51,7 @@ def _read_pools(now: datetime) -> tuple[Pool, ...]:
         windows[pool].append((start, end))
     rows = fetch(
         "SELECT p.id, p.name, p.factor_ppm, p.high_ppm, p.low_ppm, p.draining, p.cpu_per_card_m, p.memory_per_card_mib,"
-        " p.cpu_headroom_m, p.priority_share_ppm, c.reachable,"
+        " p.cpu_headroom_m, p.priority_share_ppm, p.time_sharing, p.quantum_s, c.reachable,"
         " CASE WHEN u.sampled_at > %s THEN u.samples_above ELSE 0 END,"
         " coalesce((extract(epoch FROM u.relieved_at) * 1000)::bigint, -1)"
         " FROM tenants_pool p JOIN tenants_cluster c ON c.id = p.cluster_id"
@@ -69,9 +70,11 @@ def _read_pools(now: datetime) -> tuple[Pool, ...]:
             memory_per_card_mib=row[7],
             cpu_headroom_m=row[8],
             priority_share_ppm=row[9],
-            reachable=row[10],
-            samples_above=row[11],
-            relieved_ms=row[12],
+            time_sharing=row[10],
+            quantum_ms=row[11] * MS_PER_S,
+            reachable=row[12],
+            samples_above=row[13],
+            relieved_ms=row[14],
             maintenance=tuple(windows[row[0]]),
         )
         for row in rows

@@ -48,7 +48,7 @@ _PENDING = f"""WITH members AS MATERIALIZED (
         WHEN j.backoff_until > %s THEN 4
         WHEN j.planner_faults >= {PLANNER_FAULT_LIMIT} THEN 5
         ELSE 0 END,
-    coalesce({ms_of("j.backoff_until")}, 0)
+    coalesce({ms_of("j.backoff_until")}, 0), j.checkpoint_path <> ''
     FROM scheduling_job j LEFT JOIN scheduling_job array_of ON array_of.id = j.array_parent_id
     LEFT JOIN members ON members.array_parent_id = j.array_parent_id
     WHERE j.state = 'queued' ORDER BY j.id"""  # noqa: S608 - constants of this module only
@@ -97,7 +97,7 @@ class WorkTables:
 
 def read_work(now: datetime, cluster: ClusterTables, tree: TreeTables) -> WorkTables:
     """Jobs that wait for a start, jobs that hold something, and the pods they hold it with."""
-    waiting = columns_of(fetch(_PENDING, [sorted(tree.stopped), now]), 12)
+    waiting = columns_of(fetch(_PENDING, [sorted(tree.stopped), now]), 13)
     running = columns_of(fetch(_RUNNING), 15)
     pod_rows = fetch(_PODS)
     book = _read_shapes(
@@ -126,7 +126,7 @@ Book = dict[str, tuple[Shape, int]]
 
 
 def _pending(columns: Sequence[tuple[Any, ...]], book: Book, tree: TreeTables, attained: Mapping[int, int]) -> Pending:
-    ids, queues, keys, tiers, priority, submit, eligible, limit, expected, deadline, hold, backoff = columns
+    ids, queues, keys, tiers, priority, submit, eligible, limit, expected, deadline, hold, backoff, writes = columns
     dependent = held_by_others(ids)
     bars = [HOLDS.index(WaitCode.DEPENDENCY) if job in dependent else bar for job, bar in zip(ids, hold, strict=True)]
     return Pending(
@@ -143,6 +143,7 @@ def _pending(columns: Sequence[tuple[Any, ...]], book: Book, tree: TreeTables, a
         hold=frozen([_bar(bar, book[key][0]) for bar, key in zip(bars, keys, strict=True)], np.int8),
         backoff_ms=frozen(backoff, np.int64),
         attained_card_ms=frozen([attained.get(job, 0) for job in ids], np.int64),
+        checkpoints=frozen(writes, np.bool_),
     )
 
 

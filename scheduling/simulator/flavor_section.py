@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from berth.common.shown import shown
+from berth.common.turns import LEAST_QUANTUM_S, MOST_QUANTUM_S, QUANTUM_S
 from scheduling.engine.instances import is_profile
 from scheduling.engine.snapshot import Flavor, Pool
 from scheduling.engine.units import ONE_PPM
@@ -74,6 +75,10 @@ def _positive_ppm(text: str) -> int:
     return value
 
 
+def _quantum_ms(text: str) -> int:
+    return quantities.whole(text, low=LEAST_QUANTUM_S, high=MOST_QUANTUM_S) * quantities.MS_PER_S
+
+
 def read_pools(pools: Fields) -> dict[str, Pool]:
     """Pools with their over-commit factor and watermarks; pools that are only used by name need no entry."""
     found: dict[str, Pool] = {}
@@ -87,6 +92,8 @@ def read_pools(pools: Fields) -> dict[str, Pool]:
             low_ppm=entry.take("low", quantities.fraction_ppm, 750_000),
             priority_share_ppm=entry.take("priority_share", quantities.fraction_ppm, 0),
             samples_above=entry.take("samples", quantities.between(0, 1000), SUSTAINED),
+            time_sharing=entry.take("time_sharing", quantities.flag, False),
+            quantum_ms=entry.take("quantum_s", _quantum_ms, QUANTUM_S * quantities.MS_PER_S),
         )
         if pool.factor_ppm < ONE_PPM:
             entry.problem("factor", "must be 1 or more")

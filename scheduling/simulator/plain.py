@@ -283,6 +283,7 @@ def _is_plain(snapshot: Snapshot, policy: Policy) -> bool:
     pools = all(
         pool.factor_ppm == ONE_PPM
         and not pool.priority_share_ppm
+        and not pool.time_sharing
         and not pool.maintenance
         and not pool_bars_starts(snapshot, place, 0)
         for place, pool in enumerate(snapshot.pools)

@@ -38,6 +38,7 @@ class Candidate:
     expected_ms: int = NEVER
     eligible_ms: int = 0
     deadline_ms: int = NEVER
+    checkpoints: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ def with_candidate(snapshot: Snapshot, candidate: Candidate, now_ms: int) -> tup
         "hold": 0,
         "backoff_ms": 0,
         "attained_card_ms": 0,
+        "checkpoints": candidate.checkpoints,
     }
     columns = {name: frozen(np.append(getattr(pending, name), np.array([value], getattr(pending, name).dtype)))
                for name, value in row.items()}  # fmt: skip

@@ -114,7 +114,7 @@ class _Replayer:
         arrivals = self.trace.arrivals()
         submit = self.trace.submit_ms.tolist()
         arrived, wake_ms, at_once, last_ms = 0, NEVER, 0, -1
-        sharing = self.policy.time_sharing
+        sharing = self.policy.time_sharing or self.world.turns.anywhere
         while True:
             next_arrival = submit[arrivals[arrived]] if arrived < len(arrivals) else NEVER
             now_ms = min(next_arrival, self.events[0][0] if self.events else NEVER, wake_ms)

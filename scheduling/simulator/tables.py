@@ -69,6 +69,7 @@ def pending_columns(jobs: Sequence[JobEntry], book: ShapeBook, holds: Iterable[i
         hold=column(held, np.int8),
         backoff_ms=column((0 for _ in jobs), np.int64),
         attained_card_ms=column((job.attained_card_ms for job in jobs), np.int64),
+        checkpoints=column((job.checkpoints for job in jobs), np.bool_),
     )
 
 

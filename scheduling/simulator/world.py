@@ -27,6 +27,7 @@ from scheduling.simulator.held import (
 )
 from scheduling.simulator.pool_watch import PoolWatch
 from scheduling.simulator.trace import Trace
+from scheduling.simulator.turn_times import TurnTimes
 
 
 @dataclass(slots=True)
@@ -60,11 +61,13 @@ class World:
     _speeds_differ: bool = field(init=False)
     _loans_opened: int = 0
     watch: PoolWatch = field(init=False)
+    turns: TurnTimes = field(init=False)
     _nodes: Nodes = field(init=False)
     """The cluster's, without what a file says of measured use: that is of one moment, and a replay is of many."""
 
     def __post_init__(self) -> None:
         self.watch = PoolWatch(self.cluster, self.policy)
+        self.turns = TurnTimes.of(self.cluster, self.policy)
         self._nodes = replace(self.cluster.nodes, measured_ppm=frozen(np.full(len(self.cluster.nodes), -1, np.int64)))
         size = len(self.trace)
         self.order_ms = self.trace.submit_ms.copy()
@@ -218,14 +221,11 @@ class World:
         return found
 
     def turns_end_ms(self, now_ms: int) -> list[int]:
-        """Where runs take turns (SCH-27): when the next one has had its quantum, and the next quantum of the clock, by which the
-        claims of those who wait have grown."""
-        quantum_ms = self.policy.quantum_ms
-        if not self.policy.time_sharing or not self.running or quantum_ms <= 0:
+        """Where runs take turns (SCH-27): the next instants on which somebody's may be over."""
+        if not self.turns.anywhere or not self.running:
             return []
-        ends_ms = self.start_ms[np.array(self.running, dtype=np.int64)] + quantum_ms + self.policy.restart_cost_ms
-        later = ends_ms[ends_ms > now_ms]
-        return [*([int(later.min())] if len(later) else []), (now_ms // quantum_ms + 1) * quantum_ms]
+        running = np.array(self.running, dtype=np.int64)
+        return self.turns.next_ms(self.trace.queue[running], self.start_ms[running], now_ms)
 
     def record(self, plan: Plan, now_ms: int) -> None:
         """What a plan changes besides starts and stops: kept cards, loans, own/borrowed splits, recent evictions."""
@@ -354,6 +354,7 @@ class World:
             hold=frozen(np.zeros(size, np.int8)),
             backoff_ms=frozen(np.zeros(size, np.int64)),
             attained_card_ms=frozen(self.attained_card_ms[jobs]),
+            checkpoints=frozen(np.ones(size, np.bool_)),
         )
 
     def _running(self, runs: list[Held], now_ms: int) -> Running:

@@ -46,8 +46,8 @@ class PoolAdmin(RoleAdmin):
     """The list tells factor and watermarks as people write them; the form takes parts per million: 1,200,000 is a factor of 1.2."""
 
     view, change = Action.SUPPLY_READ, Action.NODE_OPERATE
-    list_display = ("name", "cluster", "sharing", "tenant", "factor", "high", "low", "draining")
-    list_filter = ("sharing", "draining")
+    list_display = ("name", "cluster", "sharing", "tenant", "factor", "high", "low", "time_sharing", "draining")
+    list_filter = ("sharing", "time_sharing", "draining")
     list_select_related = ("cluster", "tenant")
     inlines = (FlavorInline, CapacityInline, MaintenanceInline)
 

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from berth.common.turns import LEAST_QUANTUM_S, MOST_QUANTUM_S, QUANTUM_S
 from tenants.scoping import scoped
 
 ONE_PPM = 1_000_000
@@ -48,7 +49,7 @@ class Cluster(models.Model):
 
 @pghistory.track()
 class Pool(models.Model):
-    """Nodes of one cluster under one sharing rule (SCH-14, SCH-15). Factor and watermarks in ppm."""
+    """Nodes of one cluster under one sharing rule (SCH-14, SCH-15). Factor and watermarks in ppm; turns of its jobs (SCH-27)."""
 
     class Sharing(models.TextChoices):
         SHARED = "shared", _("shared")
@@ -72,6 +73,18 @@ class Pool(models.Model):
     cpu_headroom_m = models.BigIntegerField(default=0)
     priority_share_ppm = models.BigIntegerField(default=0)
     limit_ratio_ppm = models.BigIntegerField(default=2 * ONE_PPM)
+    time_sharing = models.BooleanField(
+        default=False,
+        help_text=_(
+            "Waiting jobs take the turn of running ones of their tier that had more card time, where both write checkpoints; "
+            "production never."
+        ),
+    )
+    quantum_s = models.PositiveIntegerField(
+        default=QUANTUM_S,
+        validators=[MinValueValidator(LEAST_QUANTUM_S), MaxValueValidator(MOST_QUANTUM_S)],
+        help_text=_("So long a job keeps its turn; from 60 to 86,400 seconds."),
+    )
 
     objects = models.Manager.from_queryset(scoped("tenant", shared=True))()
 
@@ -91,6 +104,9 @@ class Pool(models.Model):
             models.CheckConstraint(
                 condition=Q(sharing="shared", tenant__isnull=True) | (~Q(sharing="shared") & Q(tenant__isnull=False)),
                 name="pool_has_a_tenant_unless_shared",
+            ),
+            models.CheckConstraint(
+                condition=Q(quantum_s__gte=LEAST_QUANTUM_S, quantum_s__lte=MOST_QUANTUM_S), name="pool_quantum_in_range"
             ),
         ]
 

@@ -64,9 +64,19 @@ def test_a_pool_tells_its_rule_its_levels_and_its_amounts(client_for: ClientFor,
     assert (
         row.items() >= {"factor": 1.2, "high": 0.85, "low": 0.75, "state": "open", "nodes": 3, "nodes_ready": 1}.items()
     )
+    assert (row["time_sharing"], row["quantum_s"]) == (False, 1800), "SCH-27: off unless asked for"
     assert row["topology"] == ["zone", "rack"]
     assert row["capacity"] == {"gpu": {"a100-80g": 15}, "cpu": 256, "memory_gib": 2048}
     assert row["free"] == {"gpu": {"a100-80g": 5}, "cpu": 120, "memory_gib": 960}
+
+
+def test_a_pool_tells_that_its_jobs_take_turns(client_for: ClientFor) -> None:
+    """SCH-27."""
+    a_pool("turns", time_sharing=True, quantum_s=900)
+
+    row = client_for(an_outsider_member()).get("/api/v1/pools/turns").json()
+
+    assert (row["time_sharing"], row["quantum_s"]) == (True, 900)
 
 
 def test_a_partition_is_seen_by_its_tenant_and_platform_roles_only(client_for: ClientFor) -> None:

@@ -220,7 +220,7 @@ class Assembly:
             limit_ms=_i64([_length(job.limit) for job in jobs]), expected_ms=_i64([_length(job.limit) for job in jobs]),
             deadline_ms=_i64([NEVER] * len(jobs)), hold=_i8([holds.index(job.extra.get("hold", "")) for job in jobs]),
             backoff_ms=_i64([NOW_MS + int(job.extra["backoff_in"] * 1000) if "backoff_in" in job.extra else 0 for job in jobs]),
-            attained_card_ms=_attained(jobs),
+            attained_card_ms=_attained(jobs), checkpoints=_writes(jobs),
         )  # fmt: skip
 
     def _running(self) -> Running:
@@ -233,7 +233,7 @@ class Assembly:
             start_ms=_i64([_ago(job.extra.get("started", 3600)) for job in jobs]), limit_ms=_i64([_length(job.limit) for job in jobs]),
             leaving_ms=_i64([_in(job.extra.get("leaving_in")) for job in jobs]),
             last_checkpoint_ms=_i64([_ago(job.extra["checkpoint"]) if "checkpoint" in job.extra else -1 for job in jobs]),
-            checkpoints=np.asarray(["checkpoint" in job.extra for job in jobs], dtype=np.bool_), loan_expires_ms=_i64(soon),
+            checkpoints=_writes(jobs), loan_expires_ms=_i64(soon),
             last_resize_ms=_i64([_ago(job.extra["resized"]) if "resized" in job.extra else 0 for job in jobs]), attained_card_ms=_attained(jobs),
             split_known=np.asarray(["borrowed" in job.extra for job in jobs], dtype=np.bool_),
             had_roles={row: frozenset(job.extra["had"]) for row, job in enumerate(jobs) if "had" in job.extra},
@@ -328,6 +328,10 @@ def _i32(values: Any) -> Any:
 
 def _i64(values: Any) -> Any:
     return np.asarray(list(values), dtype=np.int64)
+
+
+def _writes(jobs: Sequence[Job]) -> Any:
+    return np.asarray(["checkpoint" in job.extra for job in jobs], dtype=np.bool_)
 
 
 def _attained(jobs: Sequence[Job]) -> Any:

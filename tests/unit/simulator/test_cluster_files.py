@@ -118,6 +118,9 @@ WRONG = {
     "a cohort above itself": ("[{name: root}]", "[{name: root, parent: root}]", ":5: cohorts[0].parent: a cohort cannot be above itself"),
     "a factor that grants less than there is": ("nodes:\n", "pools: {shared: {factor: 0.9}}\nnodes:\n", ":3: pools.shared.factor: must be 1 or more"),
     "a low watermark above the high one": ("nodes:\n", "pools: {shared: {high: 0.5, low: 0.6}}\nnodes:\n", ":3: pools.shared.low: must not be above high"),
+    "a turn that is too short": ("nodes:\n", "pools: {shared: {quantum_s: 59}}\nnodes:\n", ":3: pools.shared.quantum_s: must be between 60 and 86400, is 59"),
+    "a turn that is too long": ("nodes:\n", "pools: {shared: {quantum_s: 86401}}\nnodes:\n", ":3: pools.shared.quantum_s: must be between 60 and 86400, is 86401"),
+    "turns that are neither on nor off": ("nodes:\n", "pools: {shared: {time_sharing: some}}\nnodes:\n", ":3: pools.shared.time_sharing: must be true or false"),
     "text that is no YAML": ("nodes:", "nodes: [", "cluster.yaml:"),
 }  # fmt: skip
 

@@ -62,6 +62,26 @@ def test_a_small_job_goes_on_elsewhere_and_pays_a_restart() -> None:
     assert summarise(moved)["preemptions"] == 1
 
 
+POOL = ONE_QUEUE + "pools: {{shared: {{time_sharing: {on}, quantum_s: 600}}}}\n"
+
+
+@pytest.mark.parametrize(("on", "want"), [("true", ("600", "900")), ("false", ("5000", "5300"))])
+def test_a_pool_may_take_turns_by_itself_under_the_default_policy(on: str, want: tuple[str, str]) -> None:
+    """No levels: `old` loses its turn as soon as its quantum is over, and has it back when `new` has ended."""
+    result = run(POOL.format(nodes=1, gpus=1, on=on), ["old,a,q,0,5000,1,1", "new,a,q,100,300,1,1"])
+
+    assert times(result)["new"] == want
+    assert times(result)["old"][1] == ("5300" if on == "true" else "5000")
+
+
+def test_two_jobs_of_a_pool_alternate_by_its_quantum() -> None:
+    """At 1200 and 2400 both have had 600 s and 1200 s, and who runs stays for another quantum of the clock: it is not ahead yet."""
+    result = run(POOL.format(nodes=1, gpus=1, on="true"), ["one,a,q,0,2000,1,1", "two,a,q,0,1800,1,1"])
+
+    assert times(result) == {"one": ("0", "3800"), "two": ("600", "3600")}
+    assert [jobs_of(result)[job]["preemptions"] for job in ("one", "two")] == ["2", "1"]
+
+
 MANY = [f"j{i:02d},{'ab'[i % 2]},q,{37 * i % 400},{900 + 700 * (i % 7)},1,{1 + i % 2}" for i in range(14)]
 
 
