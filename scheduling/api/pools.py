@@ -5,11 +5,14 @@ from typing import Any
 import django_filters
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from berth.common.bodies import CardsField, CoresField, GibField, RatioField
 from berth.common.turns import LEAST_QUANTUM_S, MOST_QUANTUM_S
+from scheduling.api.moves_document import PoolMovesSchema, moves_document
+from scheduling.selectors.moves import moves_of_pool
 from scheduling.selectors.supply import POOL_STATES, PoolSupply, Supply, pool_state, pool_supply
 from tenants.access.viewset import BerthViewSet
 from tenants.models import Pool
@@ -58,7 +61,7 @@ class PoolFilter(django_filters.FilterSet):
 class PoolViewSet(BerthViewSet):
     """Shared pools, and pools that are one's tenant's own."""
 
-    required = {"list": Action.SUPPLY_READ, "retrieve": Action.SUPPLY_READ}
+    required = {"list": Action.SUPPLY_READ, "retrieve": Action.SUPPLY_READ, "moves": Action.NODE_OPERATE}
     queryset = Pool.objects.select_related("cluster", "tenant")
     serializer_class = PoolSerializer
     filterset_class = PoolFilter
@@ -73,6 +76,12 @@ class PoolViewSet(BerthViewSet):
     def retrieve(self, request: Request, **_path: str) -> Response:
         [row] = _with_supply([self.get_object()])
         return Response(PoolSerializer(row).data)
+
+    @extend_schema(operation_id="pools_moves", responses=PoolMovesSchema)
+    @action(detail=True, methods=["get"])
+    def moves(self, request: Request, **_path: str) -> Response:
+        """Moves of small, preemptible jobs with checkpoints that would free whole nodes (SCH-24). They are shown, not made."""
+        return Response(moves_document(moves_of_pool(self.get_object())))
 
 
 def _with_supply(pools: list[Pool]) -> list[dict[str, Any]]:

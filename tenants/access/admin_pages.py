@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Final
 
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
+from unfold.decorators import action as list_page
 
 from tenants.models import Queue
 from tenants.permissions import Action, can
 
+__all__ = ["UNKNOWN", "RoleAdmin", "RoleInline", "list_page"]
 UNKNOWN: Final = "–"
 """What is not there, as on all other pages."""
 

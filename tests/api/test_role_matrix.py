@@ -82,6 +82,7 @@ GET    /periods                                               401   ok   ok   ok
 POST   /periods/{period}/close                                401   403  403  403  ok   ok
 GET    /pools                                                 401   ok   ok   ok   ok   ok
 GET    /pools/{name}                                          401   ok   ok   ok   ok   ok
+GET    /pools/{name}/moves                                    401   403  403  403  403  ok
 GET    /price-books                                           401   ok   ok   ok   ok   ok
 POST   /price-books                                           401   403  403  403  ok   ok
 GET    /price-books/{id}                                      401   ok   ok   ok   ok   ok
