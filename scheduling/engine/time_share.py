@@ -6,6 +6,7 @@ that write no checkpoints never do. Between queues `_may_between` decides first.
 """
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from scheduling.engine.asks import Option
 from scheduling.engine.candidates import CandidateBook
@@ -22,6 +23,8 @@ from scheduling.engine.units import NEVER
 from scheduling.engine.vocabulary import PreemptReason, Tier
 
 _NOTHING = (0, 0, 0, 0)
+MOST_TURNS: Final = 64
+"""For how many jobs turns are taken in one cycle where pools take turns by their own terms; the others ask in the next one."""
 
 
 @dataclass(slots=True)
@@ -39,6 +42,7 @@ class TimeShare:
     _on_node: dict[int, dict[int, list[int]]] = field(default_factory=dict)
     _flapping: frozenset[tuple[int, int]] | None = None
     _writes: list[bool] | None = None
+    _taken: int = 0
     _failed: dict[tuple[JobClass, int], Turn] = field(default_factory=dict)
     """By class and priority, the strongest claim that found nobody, where the line does not stand in the order of claims."""
 
@@ -55,7 +59,7 @@ class TimeShare:
             return True
         if self._writes is None:
             self._writes = self.state.snapshot.pending.checkpoints.tolist()
-        if job_class.tier == Tier.PRODUCTION or not self._writes[job]:
+        if job_class.tier == Tier.PRODUCTION or not self._writes[job] or self._taken >= MOST_TURNS:
             return False
         failed = self._failed.get((job_class, self._priority(job)))
         return failed is None or self._turn_of_waiting(job) < failed
@@ -101,6 +105,7 @@ class TimeShare:
         self, job: int, job_class: JobClass, option: Option, leavers: list[int], movers: list[Moved], placed: Placed
     ) -> None:
         state, for_job = self.state, self.state.snapshot.pending.ids[job]
+        self._taken += 1
         for run in leavers:
             state.evict(Victim(run, for_job, PreemptReason.TIME_SHARE), state.now_ms + self.book.grace_ms(run))
         for moved in movers:

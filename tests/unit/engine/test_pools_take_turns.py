@@ -8,6 +8,7 @@ import pytest
 from scheduling.engine.invariants import check
 from scheduling.engine.plan import Plan
 from scheduling.engine.policy import PRESETS
+from scheduling.engine.time_share import MOST_TURNS
 from scheduling.engine.vocabulary import PreemptReason
 from tests.unit.engine.builders import World, codes, evicted, started
 
@@ -150,6 +151,19 @@ def test_who_had_turns_does_not_count_as_starved() -> None:
     world.pending("wide", "a", gpu=2, **OLD).pending("narrow", "a", gpu=1, **NEW)
 
     assert set(started(planned(world))) == {"narrow"}
+
+
+def test_in_one_cycle_turns_are_taken_for_so_many_jobs_and_for_the_others_in_the_next() -> None:
+    count = MOST_TURNS + 3
+    world = sharing(nodes=count).tenant("a")
+    for place in range(count):
+        world.running(f"r{place:02d}", "a", gpu=1, nodes=[f"n{place:03d}"], **OLD)
+        world.pending(f"j{place:02d}", "a", gpu=1, **NEW)
+
+    plan = planned(world)
+
+    assert len(evicted(plan)) == MOST_TURNS
+    assert sorted(codes(plan).values()).count("cards-busy") == 3
 
 
 def test_nobody_moves_where_a_pool_takes_turns() -> None:
