@@ -1,6 +1,9 @@
 """The waits of a plan: each waiting job's reason, its place in line, and what it has been promised."""
 
+from typing import Final
+
 from scheduling.engine.decide import Decider
+from scheduling.engine.next_turn import NextTurn
 from scheduling.engine.placement import nodes_of
 from scheduling.engine.plan import Holder, Wait
 from scheduling.engine.position import Places
@@ -8,6 +11,13 @@ from scheduling.engine.snapshot import Id
 from scheduling.engine.state import State
 from scheduling.engine.vocabulary import WaitCode
 from scheduling.engine.wait import DECLARE_RUNTIME, Reason, ReasonBook
+
+TAKE_TURN: Final = "take-turn"
+_ENDED_BY_TURNS: Final = frozenset(
+    {WaitCode.QUOTA_BORROW_LIMIT, WaitCode.CARDS_BUSY, WaitCode.FRAGMENTED, WaitCode.TOPOLOGY}
+)
+_PATIENCE: Final = frozenset({"", "wait", "ask-quota"})
+"""What is suggested where nothing smaller would start sooner."""
 
 
 def explain_waits(state: State, decider: Decider, barred: dict[int, Wait], *, compete: bool = True) -> tuple[Wait, ...]:
@@ -27,6 +37,7 @@ class _Explainer:
         self._ids, self._class_of = state.snapshot.pending.ids, decider.contest.class_of
         self._reasons = ReasonBook(state, decider.rules)
         self._places = Places(dict.fromkeys(map(self._class_of, decider.waiting)))
+        self._next_turn = NextTurn(state, decider.turns.terms)
         self._before: set[Id] = set()
         """Jobs told of so far."""
 
@@ -56,7 +67,12 @@ class _Explainer:
         )  # fmt: skip
 
     def _advice(self, job: int, reason: Reason) -> tuple[str, dict[str, int]]:
-        """A run that ends before the job's own reserved place would pass nobody."""
+        """Where a turn will come by itself nothing else has to be done. A run that ends before the job's own reserved place would
+        pass nobody."""
+        if reason.code in _ENDED_BY_TURNS and reason.suggestion in _PATIENCE and not reason.detail:
+            turn_ms = self._next_turn.earliest_ms(job, self._class_of(job))
+            if turn_ms is not None:
+                return TAKE_TURN, {"before": turn_ms}
         if reason.suggestion != DECLARE_RUNTIME or job not in self._decider.head_of:
             return reason.suggestion, reason.hint
         first_ms = self._reasons.first_start_ms(self._class_of(job), job)

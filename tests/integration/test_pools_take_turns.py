@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import override
 
 from berth.common import clock
-from berth.common.reasons import preempt_message
+from berth.common.reasons import preempt_message, suggestion_message
 from billing.services.costs import record_costs
 from scheduling.models import Job, Loan, Preemption, WaitReason
 from scheduling.selectors.snapshot import load_snapshot
@@ -120,8 +120,13 @@ def test_a_turn_ends_with_grace_that_costs_nothing_and_the_job_is_told_why(scene
     assert scene.states(first, second) == ["queued", "running"]
     assert card_seconds(first) == {("billable", False): 8 * held_s, ("grace", False): 8 * 90}
     assert Job.objects.get(pk=first.pk).cost_amount == (Decimal("9.00") * 8 * held_s / 3600).quantize(Decimal("0.01"))
-    assert waits(first) == "quota-borrow-limit", "the other holds all of the queue's quota now"
+    wait = WaitReason.objects.get(job=first, until__isnull=True)
+    assert (wait.code, wait.suggestion) == ("quota-borrow-limit", "take-turn"), (
+        "the other holds all of the queue's quota"
+    )
+    assert wait.hint["before"] >= (began.timestamp() + QUANTUM_S) * 1000
     with override("zh-hans"):
+        assert "轮到它" in suggestion_message(wait.suggestion, wait.hint)
         assert preempt_message(preemption.reason, held={"gpu": 8000}) != preempt_message(
             "fair-share", held={"gpu": 8000}
         )

@@ -252,6 +252,7 @@ SUGGESTIONS: Final[Mapping[str, str | Promise]] = {
     "declare-runtime": _(
         "Clone it with a longest run that ends before %(hint)s, when the first of them starts: it may then pass."
     ),
+    "take-turn": _("Nothing to do: jobs of this pool take turns, and its own comes at %(hint)s at the earliest."),
     "less-cpu": _("Ask for less CPU or memory: %(hint)s are free."),
     "raise-budget": _("Ask for a larger budget for %(hint)s."),
     "resume": _("Resume it; it asks for %(hint)s."),

@@ -10,7 +10,7 @@ from scheduling.engine.plan import Plan
 from scheduling.engine.policy import PRESETS
 from scheduling.engine.time_share import MOST_TURNS
 from scheduling.engine.vocabulary import PreemptReason
-from tests.unit.engine.builders import World, codes, evicted, started
+from tests.unit.engine.builders import NOW_MS, World, codes, evicted, started, wait_of
 
 HOUR = 3600
 OLD: dict[str, Any] = {"attained": 4, "submitted": 9 * HOUR, "started": HOUR, "checkpoint": 60}
@@ -151,6 +151,31 @@ def test_who_had_turns_does_not_count_as_starved() -> None:
     world.pending("wide", "a", gpu=2, **OLD).pending("narrow", "a", gpu=1, **NEW)
 
     assert set(started(planned(world))) == {"narrow"}
+
+
+SOON = 600
+"""Seconds from now to the end of the turn of a run that started 20 minutes ago."""
+ADVICE: dict[str, tuple[dict[str, Any], dict[str, Any], int | None]] = {
+    "when the turn of who runs is over": ({}, {}, SOON),
+    "one that had more card time has to wait until the other has had as much": ({"attained": 3.75}, {"attained": 4}, 900),
+    "not a job that takes no turns": ({}, {"checkpoint": None}, None),
+    "not where nobody gives a turn": ({"tier": "production"}, {}, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("run", "ask", "want"), ADVICE.values(), ids=ADVICE)
+def test_who_waits_is_told_when_its_turn_may_come(run: dict[str, Any], ask: dict[str, Any], want: int | None) -> None:
+    """SCH-21."""
+    ask = {key: value for key, value in {**NEW, **ask}.items() if value is not None}
+    world = sharing().tenant("a").running("r", "a", gpu=1, nodes=["n000"], **{**OLD, "started": 1200, **run})
+
+    wait = wait_of(planned(world.pending("j", "a", gpu=1, **ask)), "j")
+
+    assert wait.code == "cards-busy"
+    if want is None:
+        assert wait.suggestion == "wait"
+    else:
+        assert (wait.suggestion, wait.hint["before"] // 1000) == ("take-turn", NOW_MS // 1000 + want)
 
 
 def test_in_one_cycle_turns_are_taken_for_so_many_jobs_and_for_the_others_in_the_next() -> None:
