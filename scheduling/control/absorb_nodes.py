@@ -16,6 +16,7 @@ from scheduling.control.ending import RunEnd, end_runs
 from scheduling.control.flapping import gone_at, quarantine_of
 from scheduling.control.loose_pods import drop_loose_pods
 from scheduling.control.observed import SeenNode
+from scheduling.engine.data_near import data_labels
 from scheduling.models import Node, Pod, Run
 from scheduling.services.supply import record_nodes
 from scheduling.services.telling import tell_node_lost
@@ -104,6 +105,9 @@ def _update(node: Node, seen: SeenNode, outcome: NodeOutcome, *, now: datetime, 
     sign = now if seen.ready else min(seen.last_sign_at or now, now)
     changes: dict[str, object] = {"uid": seen.uid, "barred_by": seen.barred_by[:200], "last_sign_at": sign}
     changes["cordoned"] = seen.cordoned
+    if seen.caches is not None:
+        others = {key: value for key, value in node.labels.items() if key not in data_labels(node.labels)}
+        changes["labels"] = others | dict(seen.caches)
     if node.cordoned and not seen.cordoned:
         changes["draining"] = False
     if node.state != state:

@@ -46,6 +46,8 @@ class SeenNode:
     last_sign_at: datetime | None
     barred_by: str = ""
     cards_short: int = 0
+    caches: Mapping[str, str] | None = None
+    """Its labels of data, where they are new (SCH-19)."""
     shape: Mapping[str, Any] | None = None
     """What a node that the platform did not know has: labels, resource, gpus, cpu_m, memory_mib, max_pods."""
 
@@ -92,9 +94,15 @@ def read_pod_document(name: str, uid: str, document: dict[str, Any]) -> SeenPod:
 
 
 def node_document(
-    node: NodeObservation, *, lost: str, last_sign: datetime | None, new: bool = False, short: int = 0
+    node: NodeObservation,
+    *,
+    lost: str,
+    last_sign: datetime | None,
+    new: bool = False,
+    short: int = 0,
+    caches: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """What a row keeps of a listed node; of a `new` one also what it has."""
+    """What a row keeps of a listed node; of a `new` one also what it has. `caches`: its labels of data, where they changed."""
     shape = {
         "labels": dict(node.labels),
         "resource": node.resource_name,
@@ -105,6 +113,7 @@ def node_document(
     }
     return {
         **({"shape": shape} if new else {}),
+        **({"caches": dict(caches)} if caches is not None else {}),
         "ready": node.ready,
         "cordoned": node.unschedulable or bool(node.barred_by),
         "barred_by": node.barred_by,
@@ -128,6 +137,7 @@ def read_node_document(name: str, uid: str, document: dict[str, Any]) -> SeenNod
         barred_by=document.get("barred_by", ""),
         cards_short=document.get("cards_short", 0),
         shape=document.get("shape"),
+        caches=document.get("caches"),
     )
 
 

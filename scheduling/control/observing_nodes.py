@@ -10,6 +10,7 @@ from scheduling.cluster.port import NodeObservation, PodObservation
 from scheduling.control.adopting import Flavors
 from scheduling.control.heartbeats import Ailment, Vitals
 from scheduling.control.observed import node_document
+from scheduling.engine.data_near import data_labels
 from scheduling.models import Card, Node
 from tenants.models import Cluster
 
@@ -46,12 +47,19 @@ def changed_nodes(
         if ailment is not None:
             node = replace(node, ready=False)
         short = cards_short(row, node)
-        if not _differs(row, node, ailment, bad.get(row.pk, set()), short):
+        caches = _new_data_labels(cluster, row, node)
+        if caches is None and not _differs(row, node, ailment, bad.get(row.pk, set()), short):
             continue
         sign = None if ailment is None else _last_sign(ailment, signs)
         lost = ailment.why if ailment is not None and ailment.lost else ""
-        changed.append((name, node.uid, node_document(node, lost=lost, last_sign=sign, short=short)))
+        changed.append((name, node.uid, node_document(node, lost=lost, last_sign=sign, short=short, caches=caches)))
     return changed
+
+
+def _new_data_labels(cluster: Cluster, row: Node, node: NodeObservation) -> dict[str, str] | None:
+    """What a real node's labels say of data where it is not what the row says (SCH-19); a simulated one has its labels from us."""
+    told = data_labels(node.labels)
+    return told if cluster.kind == Cluster.Kind.KUBERNETES and told != data_labels(row.labels) else None
 
 
 def cards_short(row: Node, node: NodeObservation) -> int:

@@ -50,6 +50,8 @@ class NodeTable:
         self.cpu_m = nodes.cpu_m.tolist()
         self.memory_mib = nodes.memory_mib.tolist()
         self.max_pods = [limit if limit >= 0 else NO_POD_LIMIT for limit in nodes.max_pods.tolist()]
+        self.cached = {node: cached for node, cached in enumerate(nodes.cached) if cached}
+        """By node, the datasets near it (SCH-19); only nodes that are near any."""
         self.lost = [state == NodeState.LOST for state in nodes.state.tolist()]
         open_pools = [pool_bars_starts(snapshot, pool, now_ms) == "" for pool in range(len(snapshot.pools))]
         ready = (nodes.state == NodeState.READY).tolist()

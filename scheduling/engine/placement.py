@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence, Set
 
 from scheduling.engine.asks import PodAsk
+from scheduling.engine.data_near import nearest_first
 from scheduling.engine.free import Leftover, Limits
 from scheduling.engine.nodes import NodeBook
 from scheduling.engine.shared_cards import slots_on
 from scheduling.engine.snapshot import Shape
-from scheduling.engine.topology import HOST, Counts, Host, domains_for, pack_narrowest, pack_required
+from scheduling.engine.topology import HOST, Counts, Host, domains_for, levels_crossed, pack_narrowest, pack_required
 from scheduling.engine.vocabulary import TopologyMode
 
 Placed = tuple[tuple[PodAsk, Counts], ...]
@@ -24,6 +25,34 @@ def place_gang(
     only: Set[int] | None = None,
 ) -> Placed | None:
     """Where the gang's pods go, or None. `only` narrows the nodes (kept ones); `limits` lower what nodes may give."""
+    placed = _place(book, gang, shape, pool=pool, limits=limits, only=only)
+    if placed is None or not shape.datasets or not book.table.cached:
+        return placed
+    return _nearer(book, gang, shape, placed, pool=pool, limits=limits, only=only)
+
+
+def _nearer(
+    book: NodeBook,
+    gang: Sequence[PodAsk],
+    shape: Shape,
+    placed: Placed,
+    *,
+    pool: int,
+    limits: Limits,
+    only: Set[int] | None,
+) -> Placed:
+    """The place nearest to the job's data that crosses no more levels than the one without it (SCH-19)."""
+    allowed = len(levels_crossed(book.table, nodes_of(placed)))
+    for near in nearest_first(book.table, shape.datasets, only):
+        found = _place(book, gang, shape, pool=pool, limits=limits, only=near)
+        if found is not None and len(levels_crossed(book.table, nodes_of(found))) <= allowed:
+            return found
+    return placed
+
+
+def _place(
+    book: NodeBook, gang: Sequence[PodAsk], shape: Shape, *, pool: int, limits: Limits, only: Set[int] | None
+) -> Placed | None:
     if len(gang) > 1:
         return _place_roles(book, gang, shape, pool=pool, limits=limits, only=only)
     ask = gang[0]

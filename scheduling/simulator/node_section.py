@@ -1,10 +1,11 @@
 """`nodes` of a cluster file and `nodes_csv`: patterns expanded, states and cards out of service, topology levels found."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from berth.common.shown import shown
+from scheduling.engine.data_near import datasets_of
 from scheduling.engine.snapshot import Cards, Nodes
 from scheduling.engine.vocabulary import CardMode, NodeState
 from scheduling.simulator import quantities
@@ -39,6 +40,8 @@ class NodeEntry:
     cards_out: frozenset[int] = frozenset()
     max_pods: int = NO_POD_LIMIT
     measured_ppm: int = -1
+    near: frozenset[str] = frozenset()
+    """Datasets that it caches, by its labels (SCH-19)."""
 
 
 def read_nodes(document: Fields, flavors: dict[str, FlavorEntry]) -> dict[str, NodeEntry]:
@@ -49,7 +52,7 @@ def read_nodes(document: Fields, flavors: dict[str, FlavorEntry]) -> dict[str, N
         name = fields.need("name", quantities.word, "")
         template = _template(fields, flavors)
         topology = _pairs(fields.below("topology"))
-        _pairs(fields.below("labels"))
+        template = replace(template, near=datasets_of(_pairs(fields.below("labels"))))
         fields.close()
         for i in range(count):
             try:
@@ -110,6 +113,7 @@ def _numbered(template: NodeEntry, name: str, topology: dict[str, str], i: int) 
         template.cards_out,
         template.max_pods,
         template.measured_ppm,
+        template.near,
     )
 
 
@@ -172,7 +176,7 @@ def build_nodes(entries: list[NodeEntry], flavors: dict[str, int], pools: dict[s
         domains=domains,
         domain=frozen(domain.reshape(len(levels), len(entries))),
         measured_ppm=column((entry.measured_ppm for entry in entries), np.int64),
-        cached=(),
+        cached=tuple(entry.near for entry in entries) if any(entry.near for entry in entries) else (),
     )
     return nodes, _cards(entries, nodes)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduling.models import Job, Preemption, Transition
+from scheduling.models import Job, JobDataset, Node, Preemption, Run, Transition
 from tests.integration.loop_scene import MORNING, Scene
 
 
@@ -178,3 +178,18 @@ def test_a_job_without_a_sim_label_ends_well_after_its_expected_run_time(scene: 
     assert run.started_at is not None
     assert run.ended_at is not None
     assert (run.ended_at - run.started_at).total_seconds() == 300
+
+
+def test_a_job_runs_where_its_dataset_is_cached(scene: Scene) -> None:
+    """SCH-19: by the node's labels; without the dataset the first node by name is as good as any."""
+    first, second = scene.add_nodes(2)
+    Node.objects.filter(pk=max(first, second, key=lambda node: node.name).pk).update(
+        labels={"data.berth.dev/imagenet": "cached", "other": "word"}
+    )
+    queue = scene.a_queue(16)
+    job = scene.submit(queue, cards=1)
+    JobDataset.objects.create(job=job, name="imagenet")
+
+    scene.turn()
+
+    assert Run.objects.get(job=job).pods.get().node.name == max(first.name, second.name)

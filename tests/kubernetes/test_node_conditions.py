@@ -114,3 +114,17 @@ def test_fewer_cards_than_there_are_take_free_ones_out_first_and_everybody_where
         nodes.change(name, {"status": {"allocatable": {CARDS: "8"}}}, status=True)
     real.until_state(whole, "running")
     assert (out(with_room), out(full)) == ({}, {})
+
+
+def test_datasets_that_nodes_begin_and_cease_to_cache_are_followed(real: Real, nodes: SpareNodes) -> None:
+    """SCH-19: caches fill and empty while nodes stand; what else a node's labels say is kept as it was taken in."""
+    name = max(nodes.names)
+    before = dict(Node.objects.get(name=name).labels)
+
+    nodes.change(name, {"metadata": {"labels": {"data.berth.dev/imagenet": "cached", "other.example/word": "new"}}})
+    real.until(lambda: "data.berth.dev/imagenet" in Node.objects.get(name=name).labels, "the label of the cache")
+
+    assert Node.objects.get(name=name).labels == {**before, "data.berth.dev/imagenet": "cached"}
+
+    nodes.change(name, {"metadata": {"labels": {"data.berth.dev/imagenet": None}}})
+    real.until(lambda: Node.objects.get(name=name).labels == before, "the label to go")
