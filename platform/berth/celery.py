@@ -18,7 +18,7 @@ NICER = 5
 """Steps of the scheduler's courtesy: about a third of the processor time that the web server gets when both want all of it."""
 
 app = Celery("berth")
-app.Task.Request = "berth.unheard_acknowledgements:FreeingRequest"
+app.Task.Request = "berth.unheard_answers:InsistentRequest"
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 

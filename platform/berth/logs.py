@@ -34,6 +34,8 @@ def logging_settings() -> dict[str, Any]:
                 "()": structlog.stdlib.ProcessorFormatter,
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    # Of libraries' and our own loggers alike: without it a failure tells its name and not where.
+                    structlog.processors.format_exc_info,
                     structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event", "logger"]),
                 ],
                 "foreign_pre_chain": _SHARED,

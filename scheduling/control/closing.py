@@ -111,10 +111,13 @@ def _pod_end(pod: Pod, closing: Closing, now: datetime) -> tuple[datetime, datet
 
 
 def _store_segments(segments: Sequence[tuple[Lease, Stretch]], now: datetime) -> None:
-    """All at once; where the database refuses, one by one, and what it refuses goes to quarantine (DESIGN section 4)."""
+    """All at once; where the database refuses, one by one, and what it refuses goes to quarantine (DESIGN section 4).
+
+    A stretch of no length is no fault: a cluster that counts in seconds says so of a pod that began and ended in one.
+    """
     stored: list[LeaseSegment] = []
     good = [entry for entry in segments if entry[1].start < entry[1].end]
-    bad = [(entry, "ends before it starts") for entry in segments if entry[1].start >= entry[1].end]
+    bad = [(entry, "ends before it starts") for entry in segments if entry[1].start > entry[1].end]
     try:
         with transaction.atomic():
             stored = LeaseSegment.objects.bulk_create([_segment(*entry) for entry in good], batch_size=2000)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduling.models import Job, JobDataset, Node, Preemption, Run, Transition
+from scheduling.models import Job, JobDataset, Lease, LeaseSegment, Node, Preemption, Run, SegmentQuarantine, Transition
 from tests.integration.loop_scene import MORNING, Scene
 
 
@@ -193,3 +193,16 @@ def test_a_job_runs_where_its_dataset_is_cached(scene: Scene) -> None:
     scene.turn()
 
     assert Run.objects.get(job=job).pods.get().node.name == max(first.name, second.name)
+
+
+def test_a_pod_that_begins_and_ends_in_one_second_holds_nothing_and_is_no_fault(scene: Scene) -> None:
+    """A cluster that counts in seconds tells of it so; there is nothing to bill and nothing to look into."""
+    scene.add_nodes()
+    job = scene.submit(scene.a_queue(8), seconds=0)
+
+    scene.turn()
+    scene.go_on(2)
+
+    assert scene.states(job) == ["succeeded"]
+    assert (LeaseSegment.objects.count(), SegmentQuarantine.objects.count()) == (0, 0)
+    assert not Lease.objects.filter(closed_at__isnull=True).exists()
