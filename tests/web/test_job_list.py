@@ -1,10 +1,12 @@
 """The list of jobs: filters in the address, chips, paging, phone rows."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import expect
 
+from scheduling.models import Forecast
 from tests.web.conftest import PHONE, SignIn
 from tests.web.scene import Scene, add_job, add_run, add_wait
 
@@ -95,6 +97,10 @@ def test_the_list_fits_windows_of_every_width(scene: Scene, sign_in: SignIn, wid
     long.save(update_fields=["name"])
     job = add_job(scene, "algo-b", "align-qwen-72b-1201-0624", cards=8, pods=2, state="running", ago=4000)
     add_run(scene, job, borrowed=8)
+    waiting = add_job(scene, "algo-b", "vlm-align-h800-1201-0622", cards=8, pods=8)
+    add_wait(scene, waiting, "cards-busy", need=64, have=4, short=60)
+    days = [scene.now + timedelta(days=ahead) for ahead in (1, 2, 3)]
+    Forecast.objects.create(job=waiting, at=scene.now, earliest=days[0], likely=days[1], latest=days[2])
     page = sign_in("algo-b-member", "/jobs/")
 
     page.set_viewport_size({"width": width, "height": 800})
