@@ -116,7 +116,7 @@ def _read_nodes(now: datetime, pool_index: Mapping[int, int], flavor_index: Mapp
         "SELECT id, name, pool_id, flavor_id, cpu_m, memory_mib, max_pods, state, coalesce(measured_ppm, -1),"
         " cordoned OR draining OR coalesce(quarantined_until > %s, false),"
         # Parsing the labels of a thousand nodes takes longer than all the rest: only of those that say anything of data (SCH-19).
-        " CASE WHEN labels::text LIKE '%%berth.dev/%%' THEN labels END FROM scheduling_node ORDER BY id",
+        " CASE WHEN labels::text ~ 'data\\.berth\\.dev/|berth\\.dev/storage-link' THEN labels END FROM scheduling_node ORDER BY id",
         [now],
     )
     ids, names, pools, flavors, cpu, memory, max_pods, states, measured, barred, labels = columns_of(rows, 11)
